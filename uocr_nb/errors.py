@@ -1,0 +1,80 @@
+"""The errors raised on purpose: what happened, why, and what to do next."""
+
+from __future__ import annotations
+
+__all__ = [
+    "EndpointError",
+    "MissingExtraError",
+    "OptionError",
+    "ReadingError",
+    "SourceError",
+    "UocrError",
+]
+
+
+class UocrError(Exception):
+    """Base of every error raised on purpose.
+
+    Parameters
+    ----------
+    what : str
+        What happened; names the thing. One sentence.
+    why : str
+        The cause, as far as it is known.
+    next : str
+        A step that helps, where possible a line that can be pasted. May have several lines.
+    """
+
+    def __init__(self, what: str, why: str = "", next: str = "") -> None:  # noqa: A002 - the third part's name
+        super().__init__(what, why, next)
+        self.what = what
+        self.why = why
+        self.next = next
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        for name, text in (("Why", self.why), ("Next", self.next)):
+            if text:
+                first, *rest = text.splitlines()
+                lines.append(f"  {name:<5}{first}")
+                lines += [f"       {line}" for line in rest]
+        return "\n".join(lines)
+
+
+class OptionError(UocrError):
+    """An option or argument that cannot be used."""
+
+
+class SourceError(UocrError):
+    """A source that cannot be found, opened or read."""
+
+
+class EndpointError(UocrError):
+    """An endpoint that is not there, did not start, or has gone."""
+
+
+class ReadingError(UocrError):
+    """A request that an endpoint refused or could not answer."""
+
+
+class MissingExtraError(UocrError):
+    """A package is missing that one of the extras brings.
+
+    Parameters
+    ----------
+    what : str
+        What needs the package.
+    extra : str
+        Name of the extra, such as ``"cpu"``.
+    package : str
+        The package that could not be imported.
+    """
+
+    def __init__(self, what: str, extra: str, package: str) -> None:
+        super().__init__(
+            what,
+            f"The package {package} is not installed.",
+            f'pip install "uocr_nb[{extra}]"',
+        )
+        self.extra = extra
+        self.package = package

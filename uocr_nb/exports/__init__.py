@@ -1,0 +1,1 @@
+"""Files and tables made from a document."""

@@ -1,0 +1,1 @@
+"""The engines we serve ourselves, in a process of their own."""

@@ -1,0 +1,1 @@
+"""The IPython face: parse, call the plain function, display."""

@@ -1,0 +1,1 @@
+"""What the text of a block means: tables, maths, markdown, safe HTML."""

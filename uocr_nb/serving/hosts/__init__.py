@@ -1,0 +1,1 @@
+"""Hosts: where an engine runs."""

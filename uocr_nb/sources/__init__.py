@@ -1,0 +1,1 @@
+"""What users hand over becomes a stream of page images."""
