@@ -1,0 +1,265 @@
+"""One request: a body goes out, an answer comes back as a stream.
+
+The openai package sends it, but the stream is read here: its typed events cost seven times as much time a token
+(benchmarks/README.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from uocr_nb.document.verdict import LoopWatch
+from uocr_nb.errors import ReadingError
+
+if TYPE_CHECKING:
+    from uocr_nb.serving.endpoint import Endpoint
+
+__all__ = ["Answer", "RequestError", "ask"]
+
+_CREATE_ARGUMENTS = frozenset({"model", "messages", "temperature", "max_tokens", "logprobs"})
+"""Fields that the client's `create` takes by name; all others are engine fields and go in its extra_body."""
+
+_MAX_EVENT = 16 * 1024 * 1024
+"""Bytes of one line of the stream; a server that sends more without an end of line is cut off."""
+
+
+class RequestError(ReadingError):
+    """One request failed.
+
+    Parameters
+    ----------
+    what, why, next : str
+        The three parts of the message.
+    status : int or None
+        HTTP status, None when there was no answer.
+    again : bool
+        Whether asking again can help.
+    wait : float or None
+        Seconds that the server asked to wait.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        why: str = "",
+        next: str = "",  # noqa: A002 - as in UocrError
+        *,
+        status: int | None = None,
+        again: bool = False,
+        wait: float | None = None,
+    ) -> None:
+        super().__init__(what, why, next)
+        self.status = status
+        self.again = again
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The raw text that an engine returned for one request.
+
+    Attributes
+    ----------
+    text : str
+        The answer as the engine wrote it.
+    finish_reason : str or None
+        "stop", "length", "loop" (cut here, because it repeated itself) or "cut" (the connection ended too early).
+    prompt_tokens, tokens : int or None
+        Usage as the engine counted it; None when it did not say.
+    seconds : float
+        From sending to the end of the stream.
+    scores : tuple of (str, float)
+        Pieces of text with the engine's probability of each (0..1), where it gave them.
+    """
+
+    text: str
+    finish_reason: str | None
+    prompt_tokens: int | None
+    tokens: int | None
+    seconds: float
+    scores: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass
+class _Stream:
+    """What has arrived so far."""
+
+    parts: list[str] = field(default_factory=list)
+    scores: list[tuple[str, float]] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: dict[str, Any] = field(default_factory=dict)
+    ended: bool = False
+
+    def take(self, data: bytes) -> str:
+        """Add one event; return its text."""
+        if data == b"[DONE]":
+            self.ended = True
+            return ""
+        event = json.loads(data)
+        if error := event.get("error"):
+            message = error.get("message") if isinstance(error, dict) else error
+            raise RequestError("The endpoint stopped in the middle of an answer.", str(message)[:400], again=True)
+        self.usage = event.get("usage") or self.usage
+        text = ""
+        for choice in event.get("choices") or ():
+            text += (choice.get("delta") or {}).get("content") or ""
+            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            for entry in (choice.get("logprobs") or {}).get("content") or ():
+                self.scores.append((entry["token"], math.exp(min(0.0, entry["logprob"]))))
+        if text:
+            self.parts.append(text)
+        return text
+
+
+async def ask(
+    endpoint: Endpoint,
+    body: dict[str, Any],
+    *,
+    on_text: Callable[[str], None] | None = None,
+    watch: bool = True,
+) -> Answer:
+    """Send one request and read its answer.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Where it goes.
+    body : dict
+        The whole JSON body of a chat completion, made by the engine's profile.
+    on_text : callable, optional
+        Called with each piece of text as it arrives, on the background loop.
+    watch : bool
+        Cut an answer that repeats itself, keeping what came before.
+
+    Raises
+    ------
+    RequestError
+        When the endpoint refused, could not be reached, or sent something that is no answer.
+    """
+    began = time.monotonic()
+    stream = _Stream()
+    loops = LoopWatch() if watch else None
+    named = {key: value for key, value in body.items() if key in _CREATE_ARGUMENTS}
+    rest = {key: value for key, value in body.items() if key not in _CREATE_ARGUMENTS}
+    with _told_as_request_errors(endpoint):
+        async with endpoint.async_openai().chat.completions.with_streaming_response.create(
+            **named, stream=True, stream_options={"include_usage": True}, extra_body=rest
+        ) as response:
+            async for data in _events(response.iter_bytes()):
+                text = stream.take(data)
+                if text and on_text:
+                    on_text(text)
+                if text and loops and loops.feed(text):
+                    # Leaving the block closes the connection, which ends the work on the engine's side.
+                    stream.finish_reason = "loop"
+                    break
+    if stream.finish_reason is None and not stream.ended:
+        stream.finish_reason = "cut"
+    return Answer(
+        text="".join(stream.parts),
+        finish_reason=stream.finish_reason,
+        prompt_tokens=stream.usage.get("prompt_tokens"),
+        tokens=stream.usage.get("completion_tokens"),
+        seconds=time.monotonic() - began,
+        scores=tuple(stream.scores),
+    )
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The data of each server-sent event.
+
+    Lines end at a line feed alone: httpx's own line reader also ends them at U+2028 and its like, which page text
+    may hold. Bytes are split before they are decoded, so a character cut by the network is whole again.
+    """
+    rest = b""
+    async for chunk in chunks:
+        lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        rest = lines.pop()
+        if len(rest) > _MAX_EVENT:
+            raise RequestError("The endpoint sent something that is no answer.", "A line of its stream has no end.")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip()
+
+
+@contextlib.contextmanager
+def _told_as_request_errors(endpoint: Endpoint) -> Any:
+    """Turn what the client and the network raise into our own words; none of them ever quotes a header."""
+    import httpx  # noqa: PLC0415 - heavy
+    import openai  # noqa: PLC0415 - heavy
+
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise _refusal(endpoint, error) from None
+    except (openai.APITimeoutError, httpx.TimeoutException):
+        raise RequestError(
+            f"{endpoint.name} did not answer in time.",
+            "The request was sent, and nothing came back before the time limit.",
+            "%uocr_status",
+            again=True,
+        ) from None
+    except (openai.APIConnectionError, httpx.TransportError) as error:
+        cause = error.__cause__ or error
+        raise RequestError(
+            f"{endpoint.name} cannot be reached at {endpoint.base_url}.",
+            f"The connection failed ({type(cause).__name__}).",
+            "%uocr_status",
+            again=True,
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise RequestError(
+            "The endpoint sent something that is no answer.",
+            f"Its stream could not be read ({type(error).__name__}).",
+            "Check that the address is that of an OpenAI-compatible server: %uocr_status",
+        ) from None
+
+
+def _refusal(endpoint: Endpoint, error: Any) -> RequestError:
+    status = int(error.status_code)
+    message = _message_of(error)
+    if status == 401:
+        return RequestError(
+            f"{endpoint.name} refused the key (401).",
+            message or "The key is missing or wrong.",
+            "Name the variable that holds it: %uocr_serve URL --api-key-env NAME",
+            status=status,
+        )
+    if status == 404:
+        return RequestError(
+            f"{endpoint.name} does not know the model or the path (404).", message, "%uocr_status", status=status
+        )
+    again = status in (408, 409, 429) or status >= 500
+    return RequestError(
+        f"{endpoint.name} refused the request ({status}).",
+        message,
+        "Try again later: doc.retry()" if again else "",
+        status=status,
+        again=again,
+        wait=_retry_after(error),
+    )
+
+
+def _message_of(error: Any) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            return str(inner.get("message") or "")[:600]
+        return str(inner)[:600]
+    return ""
+
+
+def _retry_after(error: Any) -> float | None:
+    value = error.response.headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return max(0.0, min(float(value), 120.0))
+    return None
