@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Document, Page, Status, Table
     from uocr_nb.errors import UocrError
     from uocr_nb.exports import load
-    from uocr_nb.reading.pipeline import aiter_ocr, aocr, iter_ocr, ocr
+    from uocr_nb.reading.pipeline import aiter_ocr, aocr, iter_ocr, last, ocr
     from uocr_nb.serving.endpoint import Endpoint
     from uocr_nb.serving.start import aserve, endpoints, serve
     from uocr_nb.views.overlay import draw_boxes
@@ -49,6 +49,7 @@ _HOME = {
     "ocr": "reading.pipeline",
     "aocr": "reading.pipeline",
     "iter_ocr": "reading.pipeline",
+    "last": "reading.pipeline",
     "aiter_ocr": "reading.pipeline",
     "draw_boxes": "views.overlay",
     "load": "exports",
@@ -69,6 +70,7 @@ __all__ = [
     "draw_boxes",
     "endpoints",
     "iter_ocr",
+    "last",
     "load",
     "ocr",
     "parse",
@@ -93,6 +95,7 @@ _HOOKS = {
     "to_dataframe": "exports.data:to_dataframe",
     "to_html": "exports.html:to_html",
     "retry": "reading.pipeline:retry",
+    "progress_line": "views.progress:progress_line",
 }
 """What a document can do through the rooms above it: hook -> room and function, imported when it is called."""
 

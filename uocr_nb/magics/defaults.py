@@ -1,0 +1,46 @@
+"""``%config UOCR``: the session's defaults as traits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from traitlets import Enum, Float, Int, TraitError, Unicode, Union, observe, validate
+from traitlets.config import Configurable
+
+from uocr_nb.config import MODES, SHOWS, settings
+
+__all__ = ["UOCR"]
+
+
+class UOCR(Configurable):
+    """Defaults of the magics, and of `uocr_nb.serve` and `uocr_nb.ocr`."""
+
+    engine = Unicode("cpu", help="What a bare %uocr_serve starts.").tag(config=True)
+    max_cost = Float(
+        5.0, allow_none=True, help="A start that could cost more than this many US dollars is refused; None lifts the cap."
+    ).tag(config=True)
+    mode = Enum(MODES, "gundam", help="Image mode, for engines that have modes.").tag(config=True)
+    dpi = Union([Enum(["auto"]), Int(min=20, max=1200)], default_value="auto", help="Resolution of PDF pages.").tag(
+        config=True
+    )
+    max_tokens = Int(8192, min=1, max=32768, help="Most tokens of one page's answer.").tag(config=True)
+    concurrency = Union([Enum(["auto"]), Int(min=1, max=256)], default_value="auto", help="Requests at once.").tag(
+        config=True
+    )
+    show = Enum(SHOWS, "auto", help="How a document shows itself.").tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        for name in self.trait_names(config=True):
+            setattr(settings, name, getattr(self, name))
+
+    @validate("engine")
+    def _known_engine(self, proposal: Any) -> str:
+        value = str(proposal["value"]).strip()
+        if not value:
+            raise TraitError("engine is the name of an engine, such as cpu, or the address of a server.")
+        return value
+
+    @observe("engine", "max_cost", "mode", "dpi", "max_tokens", "concurrency", "show")
+    def _follow(self, change: Any) -> None:
+        setattr(settings, change["name"], change["new"])

@@ -1,0 +1,148 @@
+"""Arguments of the magics: parsers that refuse with three parts and read well under ``--help``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from uocr_nb.config import MODES, SHOWS
+from uocr_nb.errors import OptionError
+
+__all__ = ["HelpShown", "Parser", "ocr_parser", "serve_parser"]
+
+
+class HelpShown(Exception):  # noqa: N818 - not an error: ``--help`` was asked for and shown
+    """``--help`` was printed; there is nothing more to do."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser for one magic.
+
+    Parameters
+    ----------
+    prog : str
+        The magic with its percent signs.
+    about : str
+        What it does, in a sentence or two.
+    examples : sequence of str
+        Lines that can be pasted.
+    """
+
+    def __init__(self, prog: str, about: str, examples: Sequence[str] = ()) -> None:
+        epilog = "examples:\n" + "\n".join(f"  {line}" for line in examples) if examples else None
+        super().__init__(
+            prog=prog,
+            description=about,
+            epilog=epilog,
+            add_help=False,
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=96),
+        )
+        self.add_argument("-h", "--help", action="store_true", help="show this help")
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse `words`.
+
+        Raises
+        ------
+        OptionError
+            For an unknown option (with the nearest known one), a missing or a wrong value.
+        HelpShown
+            When help was asked for.
+        """
+        if "-h" in words or "--help" in words:
+            print(self.format_help(), end="")
+            raise HelpShown
+        arguments, unknown = self.parse_known_intermixed_args(list(words))
+        for word in unknown:
+            name = word.split("=", 1)[0]
+            known = [option for action in self._actions for option in action.option_strings]
+            near = difflib.get_close_matches(name, known, 1, 0.5)
+            raise OptionError(
+                f"{self.prog} has no option {name}." if word.startswith("-") else f"{self.prog} cannot use {word!r}.",
+                f"The nearest one is {near[0]}." if near else f"Its options are listed by {self.prog.lstrip('%')} --help.",
+                f"{self.prog.replace('%%', '%')} --help",
+            )
+        return arguments
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse found wrong, as one of our errors."""
+        text = message[0].upper() + message[1:]
+        raise OptionError(
+            f"{self.prog} could not read its options.", f"{text}.", f"{self.prog.replace('%%', '%')} --help"
+        )
+
+
+def auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A value type that is "auto" or `kind`."""
+
+    def read(text: str) -> Any:
+        return "auto" if text == "auto" else kind(text)
+
+    read.__name__ = f"auto or {kind.__name__}"
+    return read
+
+
+def ocr_parser(prog: str) -> Parser:
+    """Arguments of ``%uocr`` and ``%%uocr``."""
+    parser = Parser(
+        prog,
+        "Read page images and PDFs and show each page with its boxes beside its markdown.\n"
+        "The value of the cell is a Document, so _ has it.",
+        [
+            "%uocr report.pdf --pages 1-3",
+            '%uocr "scans/*.png" -o doc',
+            "%uocr {picture}              a variable: PIL image, numpy array, figure, bytes, path, list",
+            "%%uocr --save out/{source}.md   with one source a line in the cell below it",
+        ],
+    )
+    parser.add_argument(
+        "sources", nargs="*", metavar="SOURCE", help="path, glob, folder, {expression} or $name; several are one document"
+    )
+    parser.add_argument("--pages", metavar="1-3,7,-1", help="pages of each multi-page source, from 1; negative from the end")
+    parser.add_argument("--mode", choices=MODES, help="image mode where the engine has one (default gundam)")
+    parser.add_argument("--prompt", metavar="TEXT", help="another prompt; the model knows few")
+    parser.add_argument("--dpi", type=auto_or(float), metavar="auto|N", help="resolution of PDF pages (default auto)")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="most tokens of a page's answer (default 8192)")
+    parser.add_argument(
+        "--concurrency", type=auto_or(int), metavar="auto|N", help="requests at once (default from the endpoint)"
+    )
+    parser.add_argument("--endpoint", metavar="NAME[,NAME]", help="where to read; several share the pages")
+    parser.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
+    parser.add_argument("--show", choices=SHOWS, help="how the document shows itself (default auto)")
+    parser.add_argument(
+        "--save", metavar="PATH", help="write as well; the ending decides the format, {source} and {page} make one file each"
+    )
+    parser.add_argument("-o", dest="output", metavar="NAME", help="keep the document in this variable")
+    return parser
+
+
+def serve_parser() -> Parser:
+    """Arguments of ``%uocr_serve``."""
+    parser = Parser(
+        "%uocr_serve",
+        "Start an endpoint, or use one that is already running, and return when it has answered a real request.\n"
+        "With no ENGINE it is cpu on this machine: free, no GPU, no account.",
+        [
+            "%uocr_serve",
+            "%uocr_serve cpu --low-memory",
+            "%uocr_serve https://host.example/v1 --api-key-env MY_KEY",
+            "%uocr_serve http://127.0.0.1:30000 --engine sglang",
+        ],
+    )
+    parser.add_argument("engine_or_url", nargs="?", metavar="ENGINE | URL", help="cpu, or the address of a server")
+    parser.add_argument("--engine", metavar="NAME", help="for a URL: which engine it is, when it does not tell")
+    parser.add_argument("--api-key-env", metavar="NAME", help="for a URL: the variable that holds its key")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME=ENVVAR", help="for a URL: a header and the variable that holds it"
+    )
+    parser.add_argument("--low-memory", action="store_true", help="cpu: stay under 1.2 GB, a little slower")
+    parser.add_argument("--name", metavar="NAME", help="a name of your own for the endpoint")
+    parser.add_argument("--another", action="store_true", help="start a second endpoint beside the first")
+    parser.add_argument("--detach", action="store_true", help="return at once; %%uocr_status tells when it is ready")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be started, and start nothing")
+    parser.add_argument("--max-cost", metavar="USD", help="refuse a start that could cost more (none lifts the cap)")
+    parser.add_argument("-o", dest="output", metavar="NAME", help="keep the endpoint in this variable")
+    return parser

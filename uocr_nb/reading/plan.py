@@ -1,0 +1,161 @@
+"""What is to be read: the page list of a call, made before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from uocr_nb.config import MODES, settings
+from uocr_nb.document.model import Page, Status
+from uocr_nb.errors import OptionError, SourceError
+from uocr_nb.sources import RenderSpec, parse_pages, resolve
+
+if TYPE_CHECKING:
+    from uocr_nb.sources import Renderer, Source
+
+__all__ = ["Item", "Options", "open_sources", "page_spec"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How pages are read; see `uocr_nb.ocr`."""
+
+    pages: str | None = None
+    mode: str = "gundam"
+    prompt: str | None = None
+    dpi: float | None = None
+    max_tokens: int = 8192
+    concurrency: int | None = None
+    password: str | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        pages: str | int | Iterable[int] | None = None,
+        mode: str | None = None,
+        prompt: str | None = None,
+        dpi: float | Literal["auto"] | None = None,
+        max_tokens: int | None = None,
+        concurrency: int | Literal["auto"] | None = None,
+        password: str | None = None,
+    ) -> Options:
+        """Options with defaults filled in from `uocr_nb.config.settings`.
+
+        Raises
+        ------
+        OptionError
+            When a value cannot be used.
+        """
+        mode = mode or settings.mode
+        if mode not in MODES:
+            raise OptionError(
+                f"There is no image mode {mode!r}.", f"The model knows {', '.join(MODES)}.", "--mode gundam"
+            )
+        dpi = settings.dpi if dpi is None else dpi
+        concurrency = settings.concurrency if concurrency is None else concurrency
+        return cls(
+            pages=page_spec(pages),
+            mode=mode,
+            prompt=prompt,
+            dpi=None if dpi == "auto" else _number("dpi", dpi, 20, 1200),
+            max_tokens=int(_number("max_tokens", max_tokens or settings.max_tokens, 1, 32768)),
+            concurrency=None if concurrency == "auto" else int(_number("concurrency", concurrency, 1, 256)),
+            password=password,
+        )
+
+
+@dataclass(frozen=True)
+class Item:
+    """One page to read.
+
+    Attributes
+    ----------
+    position : int
+        Place in the document, from 1.
+    source : Source
+        Where it comes from.
+    number : int
+        Place in its source, from 1.
+    failed : Page or None
+        Set when the source could not be opened: the page that stands for it.
+    notes : tuple of str
+        What was noted when the source was opened, on its first page.
+    """
+
+    position: int
+    source: Source
+    number: int
+    failed: Page | None = None
+    notes: tuple[str, ...] = ()
+
+
+def page_spec(pages: str | int | Iterable[int] | None) -> str | None:
+    """Page numbers as the text that ``--pages`` takes."""
+    if pages is None or isinstance(pages, str):
+        return pages or None
+    if isinstance(pages, int):
+        return str(pages)
+    return ",".join(str(int(number)) for number in pages)
+
+
+def open_sources(sources: Sequence[Source], options: Options, renderer: Renderer) -> list[Item]:
+    """Open each source and list its pages.
+
+    A source that cannot be opened is one failed page, unless it is the only one.
+
+    Raises
+    ------
+    SourceError
+        When no source could be opened.
+    OptionError
+        When ``pages`` names a page that a source does not have.
+    """
+    items: list[Item] = []
+    errors: list[SourceError] = []
+    for source in sources:
+        try:
+            opened = renderer.open(source)
+        except SourceError as error:
+            errors.append(error)
+            position = len(items) + 1
+            reason = f"{error.what} {error.why}".strip()
+            stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason)
+            items.append(Item(position, source, 1, failed=stand_in))
+            continue
+        # A single picture has no pages to choose from, so that `--pages 2-3` may stand beside a folder of both.
+        spec = options.pages if opened.pages > 1 or opened.kind == "pdf" else None
+        for n, number in enumerate(parse_pages(spec, opened.pages)):
+            items.append(Item(len(items) + 1, source, number, notes=opened.notes if n == 0 else ()))
+    if errors and len(errors) == len(sources):
+        if len(errors) == 1:
+            raise errors[0]
+        raise SourceError(
+            f"None of the {len(errors)} sources could be read.",
+            f"The first: {errors[0].what} {errors[0].why}".strip(),
+            errors[0].next,
+        )
+    return items
+
+
+def sources_of(given: Any, password: str | None) -> list[Source]:
+    """The sources that the user handed over, password attached."""
+    return resolve(given, password=password)
+
+
+def spec_of(options: Options) -> RenderSpec:
+    """How pages are rendered under `options`."""
+    return RenderSpec(dpi=options.dpi, mode=options.mode)
+
+
+def _number(name: str, value: Any, least: float, most: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not least <= number <= most:
+        raise OptionError(
+            f"{name} cannot be {value!r}.", f"It is a number from {least:g} to {most:g}.", f"{name}={least:g}"
+        )
+    return number
