@@ -1,0 +1,46 @@
+"""Shared by all tests: state and cache in a folder of the test run, and the choice of tiers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Set before anything of the project is imported, and inherited by every process that a test starts.
+_FOLDER = Path(tempfile.mkdtemp(prefix="uocr-tests-"))
+os.environ["UOCR_STATE_DIR"] = str(_FOLDER / "state")
+os.environ["UOCR_CACHE_DIR"] = str(_FOLDER / "cache")
+for _name in ("UOCR_ENDPOINT", "UOCR_KEY", "HF_TOKEN"):
+    os.environ.pop(_name, None)
+
+
+def chromium() -> str | None:
+    """Debian's Chromium, or one that UOCR_CHROMIUM names."""
+    return os.environ.get("UOCR_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the slow tests too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    demanded = os.environ.get("UOCR_REQUIRE_BROWSER") == "1"
+    for item in items:
+        if "slow" in item.keywords and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: --slow runs it"))
+        if "browser" in item.keywords and chromium() is None and not demanded:
+            item.add_marker(pytest.mark.skip(reason="no Chromium on this machine"))
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    path = chromium()
+    assert path is not None, "UOCR_REQUIRE_BROWSER=1 demands Chromium: apt-get install chromium"
+    return path

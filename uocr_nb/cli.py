@@ -1,0 +1,106 @@
+"""The command line: ``uocr``, also ``python -m uocr_nb``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uocr_nb import __version__
+from uocr_nb.errors import OptionError, UocrError
+
+if TYPE_CHECKING:
+    from uocr_nb.document.model import Document
+
+__all__ = ["main"]
+
+_FAILED, _INTERRUPTED, _WRONG_USE = 1, 130, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 (failed, or a page is not ok), 2 (wrong use) or 130 (interrupted)."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except OptionError as error:
+        print(f"uocr: {error}", file=sys.stderr)
+        return _WRONG_USE
+    except UocrError as error:
+        print(f"uocr: {error}", file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        print("uocr: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="uocr", description="OCR whose engine belongs to the notebook that started it.")
+    parser.add_argument("--version", action="version", version=f"uocr_nb {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="run the quickstart notebook on the embedded engine")
+    demo.add_argument("--lab", action="store_true", help="open JupyterLab on the executed notebook")
+    demo.add_argument("--out", type=Path, default=Path("uocr-demo"), metavar="DIR", help="where it goes (default uocr-demo)")
+    demo.set_defaults(run=_demo)
+
+    serve = commands.add_parser("serve", help="run the CPU endpoint in the foreground")
+    serve.add_argument("engine", choices=["cpu"])
+    serve.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")
+    serve.add_argument("--low-memory", action="store_true", help="stay under 1.2 GB, a little slower")
+    serve.set_defaults(run=_serve)
+
+    ocr = commands.add_parser("ocr", help="read files and write a document")
+    ocr.add_argument("sources", nargs="+", metavar="SOURCE", help="path, glob or folder")
+    ocr.add_argument("-o", "--output", required=True, metavar="OUT", help="the ending decides the format")
+    ocr.add_argument("--endpoint", metavar="URL", help="default: the cpu engine, started and stopped here")
+    ocr.add_argument("--engine", metavar="NAME", help="which engine the URL is, when it does not tell")
+    ocr.add_argument("--api-key-env", metavar="NAME", help="variable that holds the URL's key")
+    ocr.add_argument("--pages", metavar="1-3,7,-1")
+    ocr.add_argument("--dpi", metavar="auto|N", default="auto")
+    ocr.add_argument("--mode", metavar="MODE")
+    ocr.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
+    ocr.set_defaults(run=_ocr)
+    return parser
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    from uocr_nb.demo import run_demo  # noqa: PLC0415 - brings nbclient
+
+    return run_demo(asked.out, lab=asked.lab)
+
+
+def _serve(asked: argparse.Namespace) -> int:
+    from uocr_nb.local_server.__main__ import serve_foreground  # noqa: PLC0415 - brings the engine
+
+    return int(serve_foreground(port=asked.port, low_memory=asked.low_memory))
+
+
+def _ocr(asked: argparse.Namespace) -> int:
+    from uocr_nb.reading.pipeline import ocr  # noqa: PLC0415 - brings the clients
+    from uocr_nb.serving.start import serve  # noqa: PLC0415
+
+    password = None
+    if asked.password_env:
+        password = os.environ.get(asked.password_env)
+        if password is None:
+            raise OptionError(f"There is no environment variable {asked.password_env}.", "", "")
+    given = serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
+    with given as endpoint:
+        document = ocr(
+            list(asked.sources),
+            endpoint=endpoint,
+            pages=asked.pages,
+            dpi=asked.dpi,
+            mode=asked.mode,
+            password=password,
+        )
+        written = document.save(asked.output)
+    print(f"{written}: {_counts(document)}")
+    return 0 if set(document.status) <= {"ok"} else _FAILED
+
+
+def _counts(document: Document) -> str:
+    return ", ".join(f"{count} {status}" for status, count in document.status.most_common())
