@@ -193,21 +193,21 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 @contextlib.contextmanager
 def _told_as_request_errors(endpoint: Endpoint) -> Any:
     """Turn what the client and the network raise into our own words; none of them ever quotes a header."""
-    import httpx  # noqa: PLC0415 - heavy
+    import httpx2  # noqa: PLC0415 - heavy
     import openai  # noqa: PLC0415 - heavy
 
     try:
         yield
     except openai.APIStatusError as error:
         raise _refusal(endpoint, error) from None
-    except (openai.APITimeoutError, httpx.TimeoutException):
+    except (openai.APITimeoutError, httpx2.TimeoutException):
         raise RequestError(
             f"{endpoint.name} did not answer in time.",
             "The request was sent, and nothing came back before the time limit.",
             "%uocr_status",
             again=True,
         ) from None
-    except (openai.APIConnectionError, httpx.TransportError) as error:
+    except (openai.APIConnectionError, httpx2.TransportError) as error:
         cause = error.__cause__ or error
         raise RequestError(
             f"{endpoint.name} cannot be reached at {endpoint.base_url}.",
