@@ -202,6 +202,8 @@ def make() -> tuple[Any, list[list[tuple[str, str]]]]:
     _set_note(papers[0], columns[1])
     for number, paper in enumerate(papers, start=1):
         _set_furniture_below(paper, number)
+        paper.finish()
+        paper.page.clean_contents()
     document.set_metadata({"title": article.TITLE, "author": article.AUTHORS, "producer": "uocr_nb.samples.make"})
     document.set_language("en")
     document.subset_fonts()

@@ -56,5 +56,6 @@ def make_scan(document: Any) -> Any:
     scan = pymupdf.open()
     for number, page in enumerate(document):
         sheet = scan.new_page(width=page.rect.width, height=page.rect.height)
-        sheet.insert_image(sheet.rect, stream=degrade(page, number))
+        image = sheet.insert_image(sheet.rect, stream=degrade(page, number))
+        scan.xref_set_key(image, "ColorSpace", "/DeviceGray")  # instead of MuPDF's own colour profile
     return scan

@@ -143,6 +143,8 @@ class Paper:
 
     page: Any
     truth: list[tuple[str, str]] = field(default_factory=list)
+    _writer: Any = None
+    _color: tuple[float, float, float] = INK
 
     def put(self, text: str, x: float, y: float, style: Style, *, align: float = 0.0) -> None:
         """Write one run of text with its baseline at `y`; `align` is the share of its width left of `x`."""
@@ -155,13 +157,20 @@ class Paper:
         gaps = len(line.words) - 1
         gap = (width - natural) / gaps if style.justify and not line.last and gaps else space
         x -= align * (natural + gap * gaps)
-        writer = pymupdf.TextWriter(self.page.rect, color=style.color)
+        if self._writer is None or self._color != style.color:
+            self.finish()
+            self._writer, self._color = pymupdf.TextWriter(self.page.rect, color=style.color), style.color
         for word in line.words:
             for text, name, size, raised in word.runs:
-                writer.append((x, y - raised), text, font=font(name), fontsize=size)
+                self._writer.append((x, y - raised), text, font=font(name), fontsize=size)
                 x += text_width(text, name, size)
             x += gap
-        writer.write_text(self.page)
+
+    def finish(self) -> None:
+        """Put what was written on the page: runs of one colour in one piece, so that each names its fonts once."""
+        if self._writer is not None:
+            self._writer.write_text(self.page)
+            self._writer = None
 
     def rule(self, x0: float, x1: float, y: float, *, width: float = 0.5, color: tuple[float, ...] = PALE) -> None:
         """Draw a level line."""
