@@ -95,7 +95,7 @@ _HOOKS = {
     "to_dataframe": "exports.data:to_dataframe",
     "to_html": "exports.html:to_html",
     "retry": "reading.pipeline:retry",
-    "progress_line": "views.progress:progress_line",
+    "watcher": "views.watch:watcher",
 }
 """What a document can do through the rooms above it: hook -> room and function, imported when it is called."""
 

@@ -487,5 +487,5 @@ def _watcher(progress: bool | Watcher | None) -> Watcher:
         return progress
     if progress is False:
         return lambda _progress, _pages: None
-    watcher: Watcher = registry.call("progress_line", demanded=progress is True)
+    watcher: Watcher = registry.call("watcher", demanded=progress is True)
     return watcher

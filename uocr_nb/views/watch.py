@@ -1,0 +1,75 @@
+"""The progress of a plain `uocr_nb.ocr` call, where somebody can see it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from uocr_nb.views.progress import progress_bar, progress_line
+
+if TYPE_CHECKING:
+    from uocr_nb.document.model import Page
+    from uocr_nb.reading.progress import Progress
+
+__all__ = ["watcher"]
+
+
+class _Silent:
+    def __call__(self, progress: Progress, pages: list[Page]) -> None:
+        """Nobody watches."""
+
+
+class _Terminal:
+    """One line on standard error, drawn again in place."""
+
+    def __init__(self) -> None:
+        self._drawn = ""
+
+    def __call__(self, progress: Progress, _pages: list[Page]) -> None:
+        if not progress.total:
+            return
+        line = progress_bar(progress)
+        if line != self._drawn:
+            self._drawn = line
+            end = "\n" if progress.finished else ""
+            sys.stderr.write(f"\r\x1b[K{line}{end}")
+            sys.stderr.flush()
+
+
+class _Notebook:
+    """One line in the cell's output, by a display handle (a print from a thread lands in whichever cell runs)."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._drawn = ""
+
+    def __call__(self, progress: Progress, _pages: list[Page]) -> None:
+        from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
+
+        if not progress.total:
+            return
+        line = progress_line(progress)
+        if line == self._drawn:
+            return
+        self._drawn = line
+        bundle = {"text/plain": line}
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def watcher(*, demanded: bool) -> Any:
+    """What shows the progress here: a line in a notebook or on a terminal, else nothing unless it was demanded."""
+    if _in_kernel():
+        return _Notebook()
+    if demanded or sys.stderr.isatty():
+        return _Terminal()
+    return _Silent()
+
+
+def _in_kernel() -> bool:
+    # IPython is looked up, not imported: where it is not loaded, nobody is in a notebook.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
