@@ -1,0 +1,88 @@
+"""From a drawn page to the file that is sent. Runs in the worker process only."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL import ImageChops
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from uocr_nb.sources.pdf import Drawn
+
+__all__ = ["ink_share", "write"]
+
+_SMALL = 512 * 512
+"""Pictures of no more pixels are tried as PNG too: clean small ones become smaller and stay exact."""
+
+_CLEAR = 40
+"""Grey levels between paper and ink; the noise and shadow of a decent scan stay below."""
+
+
+def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
+    """Write the picture into `folder`, named by its content, and tell what it is.
+
+    JPEG, because it is 7 to 8 times quicker than the quickest PNG and, at reading size, no larger; bilevel pictures
+    are PNG, ten times smaller there and exact.
+    """
+    image = drawn.image
+    grey = image if image.mode == "L" else image.convert("L")
+    if drawn.original is not None:
+        data, mime = drawn.original, "image/jpeg"
+    else:
+        if image.mode in ("RGB", "RGBX") and _is_grey(image):
+            image = grey
+        data, mime = _encoded(image, drawn.quality)
+    digest = hashlib.sha256(data).hexdigest()
+    file = folder / f"{digest[:40]}.{'png' if mime == 'image/png' else 'jpg'}"
+    if not file.exists():
+        part = file.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(data)
+        part.replace(file)
+    return {
+        "size": image.size,
+        "dpi": drawn.dpi,
+        "sha256": digest,
+        "file": str(file),
+        "mime": mime,
+        "notes": drawn.notes,
+        "ink": ink_share(grey),
+    }
+
+
+def ink_share(grey: Image) -> float:
+    """Share of the pixels of `grey` (mode L) that differ clearly from the most frequent level, the paper."""
+    levels = grey.histogram()
+    paper = levels.index(max(levels))
+    near = sum(levels[max(0, paper - _CLEAR) : paper + _CLEAR + 1])
+    return 1 - near / (grey.width * grey.height)
+
+
+def _is_grey(image: Image) -> bool:
+    red, green, blue = image.split()[:3]
+    return ImageChops.difference(red, green).getbbox() is None and ImageChops.difference(red, blue).getbbox() is None
+
+
+def _encoded(image: Image, quality: int) -> tuple[bytes, str]:
+    if image.mode == "1":
+        return _png(image), "image/png"
+    buffer = io.BytesIO()
+    options = {"subsampling": "4:2:0"} if image.mode != "L" else {}
+    image.save(buffer, "JPEG", quality=quality, **options)
+    jpeg = buffer.getvalue()
+    if image.width * image.height <= _SMALL:
+        png = _png(image)
+        if len(png) <= len(jpeg):
+            return png, "image/png"
+    return jpeg, "image/jpeg"
+
+
+def _png(image: Image) -> bytes:
+    buffer = io.BytesIO()
+    (image.convert("RGB") if image.mode == "RGBX" else image).save(buffer, "PNG")
+    return buffer.getvalue()

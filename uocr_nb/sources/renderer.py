@@ -1,0 +1,240 @@
+"""Sources opened and pages rendered, in a process that may die without harm."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uocr_nb.errors import SourceError
+from uocr_nb.sources.process import Gone, TooSlow, WorkerProcess
+from uocr_nb.sources.types import Opened, PageError, PageImage, RenderSpec, Source
+from uocr_nb.sources.worker import OUT_OF_MEMORY
+from uocr_nb.support.platform import describe_exit
+from uocr_nb.support.state import run_folder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from uocr_nb.document.model import Page
+
+__all__ = ["Renderer", "default_renderer", "page_image"]
+
+SECONDS = 30.0
+"""Time limit of one page."""
+
+MEMORY = 2 << 30
+"""Bytes that one page may take in the worker."""
+
+
+class Renderer:
+    """Opens sources and renders their pages, one at a time, in one worker process.
+
+    The process is started when first needed, and anew after a crash, a hang or a memory bomb. All methods block and
+    may be called from any thread.
+
+    Parameters
+    ----------
+    seconds : float
+        Time limit of one page, and of opening one source.
+    memory : int
+        Bytes that the worker may take beyond its own size.
+    folder : Path, optional
+        Where page images are written; the run folder of this process by default.
+    """
+
+    def __init__(self, *, seconds: float = SECONDS, memory: int = MEMORY, folder: Path | None = None) -> None:
+        self._seconds = seconds
+        self._memory = memory
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._worker: WorkerProcess | None = None
+        _renderers.add(self)
+
+    def open(self, source: Source) -> Opened:
+        """Open `source` and count its pages.
+
+        Raises
+        ------
+        SourceError
+            When it cannot be opened.
+        """
+        if source.problem is not None:
+            raise source.problem
+        answer = self._ask(source, {"do": "open"}, SourceError, source.name)
+        return Opened(answer["pages"], source.kind, (*source.notes, *answer["notes"]))
+
+    def render(self, source: Source, number: int, spec: RenderSpec | None = None) -> PageImage:
+        """Render page `number` (from 1) of `source`.
+
+        Raises
+        ------
+        PageError
+            When this page cannot be rendered; others may.
+        SourceError
+            When the source cannot be opened.
+        """
+        if source.problem is not None:
+            raise source.problem
+        spec = spec or RenderSpec()
+        request = {
+            "do": "render",
+            "number": number,
+            "dpi": spec.dpi,
+            "mode": spec.mode,
+            "max_pixels": spec.max_pixels,
+            "folder": str(self.folder),
+        }
+        answer = self._ask(source, request, PageError, f"Page {number} of {source.name}")
+        width, height = answer["size"]
+        return PageImage(
+            source=source,
+            number=number,
+            size=(width, height),
+            dpi=answer["dpi"],
+            sha256=answer["sha256"],
+            file=Path(answer["file"]),
+            mime=answer["mime"],
+            notes=tuple(answer["notes"]),
+            ink=answer["ink"],
+        )
+
+    @property
+    def folder(self) -> Path:
+        """Where page images are written."""
+        return self._folder or run_folder()
+
+    @property
+    def worker_pid(self) -> int | None:
+        """Number of the worker process, while one runs."""
+        worker = self._worker
+        return worker.pid if worker is not None and worker.alive else None
+
+    def close(self) -> None:
+        """End the worker process; the next call starts another."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+    def __enter__(self) -> Renderer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, source: Source, request: dict[str, Any], lost: type[SourceError], what: str) -> dict[str, Any]:
+        request = {
+            **request,
+            "path": str(source.path or self._spooled(source)),
+            "kind": source.kind,
+            "name": source.name,
+            "password": source.password,
+        }
+        with self._lock:
+            if self._worker is None or not self._worker.alive:
+                if self._worker is not None:
+                    self._worker.kill()
+                self._worker = WorkerProcess(self._memory)
+            try:
+                answer = self._worker.ask(request, self._seconds)
+            except TooSlow:
+                raise lost(
+                    f"{what} took longer than {self._seconds:g} s.",
+                    "It was given up, so that the others go on.",
+                    "Try it alone with a lower --dpi.",
+                ) from None
+            except Gone as gone:
+                raise lost(
+                    f"{what} cannot be drawn.", self._why(gone.status), "Try it alone with a lower --dpi."
+                ) from None
+        if "error" in answer:
+            raise (PageError if answer.get("page") else SourceError)(*answer["error"])
+        return answer
+
+    def _why(self, status: int) -> str:
+        if status == OUT_OF_MEMORY:
+            return f"It needs more than {self._memory / (1 << 30):.2g} GB of memory."
+        return f"The process that draws pages {describe_exit(status)} while it worked on it."
+
+    def _spooled(self, source: Source) -> Path:
+        """The content of a source from memory, as a file that the worker can open."""
+        data = source.data or b""
+        file = self.folder / f"source-{hashlib.sha256(data).hexdigest()[:40]}"
+        if not file.exists():
+            part = file.with_name(f"{file.name}.{threading.get_ident()}.part")
+            part.write_bytes(data)
+            part.replace(file)
+        return file
+
+    def _after_fork(self) -> None:
+        """In a forked child: a lock that another thread may have held, and a process that is the parent's."""
+        self._lock = threading.Lock()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.forget()
+
+
+_renderers: weakref.WeakSet[Renderer] = weakref.WeakSet()
+_default: Renderer | None = None
+_default_lock = threading.Lock()
+
+
+def default_renderer() -> Renderer:
+    """The renderer that this process shares."""
+    global _default  # noqa: PLW0603 - one for the process is the point
+    with _default_lock:
+        if _default is None:
+            _default = Renderer()
+        return _default
+
+
+def page_image(page: Page) -> Image:
+    """The page image of `page` (PIL, RGB): its file, or rendered again from its source.
+
+    Raises
+    ------
+    SourceError
+        When neither is there any more, or the source has changed since it was read.
+    """
+    from PIL import Image as pil  # noqa: N813, PLC0415 - heavy
+
+    file = page.image_file
+    if file is None or not file.is_file():
+        file = _again(page)
+    with pil.open(file) as image:
+        return image.convert("RGB")
+
+
+def _again(page: Page) -> Path:
+    what = f"The picture of page {page.number} of {page.source} cannot be shown."
+    if page.origin is None:
+        raise SourceError(what, "It is not stored with the document, and its source is not known.", "Read it again.")
+    source, spec = page.origin
+    image = default_renderer().render(source, page.number, spec)
+    if page.sha256 and image.sha256 != page.sha256:
+        raise SourceError(what, "The source has changed since it was read.", f'doc = uocr.ocr("{page.source}")')
+    return image.file
+
+
+def _close_all() -> None:
+    for renderer in list(_renderers):
+        renderer.close()
+
+
+def _after_fork() -> None:
+    global _default_lock  # noqa: PLW0603
+    _default_lock = threading.Lock()
+    for renderer in list(_renderers):
+        renderer._after_fork()  # noqa: SLF001
+
+
+atexit.register(_close_all)
+_register: Callable[..., None] | None = getattr(os, "register_at_fork", None)
+if _register is not None:
+    _register(after_in_child=_after_fork)
