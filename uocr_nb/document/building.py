@@ -1,0 +1,295 @@
+"""Pages under construction: what the scanners of the two dialects find is put together here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uocr_nb.document.heads import Head
+from uocr_nb.document.model import Block, Box
+from uocr_nb.document.notes import Notes
+
+__all__ = [
+    "BlockClosed",
+    "BlockOpened",
+    "Builder",
+    "Dialect",
+    "Event",
+    "Open",
+    "PageOpened",
+    "ParsedPage",
+    "Restarted",
+    "TextGrown",
+]
+
+Dialect = Literal["tagged", "stripped", "plain"]
+Open = Literal["", "tag", "table", "formula"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """One page of an answer as it was read.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        In the order of the answer.
+    warnings : tuple of str
+        One sentence for each kind of repair.
+    preamble : str
+        Text before the first block; it belongs to no place on the page.
+    complete : bool
+        False when the answer ends inside a tag, a table or a formula of this page.
+    open : str
+        Which of them: tag, table, formula, or nothing.
+    dialect : str
+        tagged, stripped (the marks of the tags are missing) or plain (no block at all, only text).
+    """
+
+    blocks: tuple[Block, ...] = ()
+    warnings: tuple[str, ...] = ()
+    preamble: str = ""
+    complete: bool = True
+    open: Open = ""
+    dialect: Dialect = "tagged"
+
+
+@dataclass(frozen=True, slots=True)
+class PageOpened:
+    """A page begins; `page` counts from 0."""
+
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOpened:
+    """The tag of block number `block` (from 0) of a page is closed; its text follows."""
+
+    page: int
+    block: int
+    label: str
+    box: Box | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextGrown:
+    """The open block goes on with `text`. For showing only: what counts is the block of `BlockClosed`."""
+
+    page: int
+    block: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockClosed:
+    """A block as it stays."""
+
+    page: int
+    block: int
+    value: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The answer turned out to be in another form: forget all events so far, they come again."""
+
+
+Event = PageOpened | BlockOpened | TextGrown | BlockClosed | Restarted
+
+_NOTHING = re.compile(
+    r"^[ \t]*+(?:\[(?:non-text|no text detected)\]|\(no text(?: to output)?\))[ \t]*+$\n?", re.MULTILINE | re.IGNORECASE
+)
+_ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|\\Z))")
+_LOST_OPENING = re.compile(r"[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+")
+_LOOK_BACK = 300
+
+
+@dataclass(slots=True)
+class _Draft:
+    marked: bool = False
+    blocks: list[Block] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
+    preamble: str = ""
+    open: Open = ""
+
+
+class Builder:
+    """Takes text, tags and page marks in order; gives pages, and events when asked for them."""
+
+    def __init__(self, dialect: Dialect, *, events: bool) -> None:
+        self.dialect = dialect
+        self.events: list[Event] | None = [] if events else None
+        self.pages = [_Draft()]
+        self.page = self.pages[0]
+        self.parts: list[str] = []
+        self.label: str | None = None
+        self.box: Box | None = None
+        self._since = 0
+        self._white: list[str] = []
+        self._begun = False
+        self._told_page = -1
+
+    @property
+    def multi(self) -> bool:
+        """Whether the answer began with a page mark, as answers about several pages do."""
+        return self.pages[0].marked
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing but space has come so far."""
+        return len(self.pages) == 1 and self.label is None and not self.multi and not "".join(self.parts).strip()
+
+    def note(self, kind: str, *, here: bool = False) -> None:
+        """Count a repair on this page, of the open block if `here`."""
+        self.page.notes.add(kind, len(self.page.blocks) + 1 if here else 0)
+
+    def add_text(self, text: str) -> None:
+        """More text of the open block, or of the preamble."""
+        if not text:
+            return
+        self.parts.append(text)
+        if self.events is not None and self.label is not None:
+            self._tell_text(text)
+
+    def open_page(self) -> None:
+        """A page mark: the first one only confirms the page that is there."""
+        first = self.page is self.pages[0] and not self.page.marked and self.label is None
+        if not first:
+            self.close_block()
+            self.page = _Draft()
+            self.pages.append(self.page)
+        self.page.marked = True
+        self._tell_page()
+
+    def open_block(self, label: str, box: Box | None) -> None:
+        """A tag has been read."""
+        self.close_block()
+        self.label, self.box = label, box
+        if self.events is not None:
+            self._tell_page()
+            self._white, self._begun = [], False
+            self.events.append(BlockOpened(len(self.pages) - 1, len(self.page.blocks), label, box))
+
+    def open_head(self, head: Head) -> None:
+        """A tag that took repairs."""
+        self.open_block(head.label, head.box)
+        for kind in head.repairs:
+            self.note(kind, here=True)
+        self.add_text(head.text)
+
+    def end_token(self) -> None:
+        """Text before this point holds no more than one lost opening, and none that a later mark may take."""
+        self._since = len(self.parts)
+
+    def lost_opening(self) -> tuple[str, str] | None:
+        """Label and box at the end of the text so far, whose opening mark is missing; they leave the text."""
+        since = "".join(self.parts[self._since :])
+        start = since.rfind("\n") + 1
+        if (start == 0 and self._since > 0) or len(since) - start > _LOOK_BACK:
+            return None
+        match = _LOST_OPENING.fullmatch(since, start)
+        if match is None:
+            return None
+        self.parts[self._since :] = [since[:start]]
+        return match[1] or "", match[2]
+
+    def close_block(self, *, last: bool = False) -> None:
+        """End the open block, or the preamble."""
+        text = "".join(self.parts).strip()
+        self.parts = []
+        self._since = 0
+        page = self.page
+        if "\u200b" in text:
+            text = _ESCAPED.sub("<", text)
+        if "[N" in text or "[n" in text or "(N" in text or "(n" in text:
+            text = self._without_marks(text)
+        if self.label is None:
+            page.preamble = f"{page.preamble}\n{text}".strip() if page.preamble else text
+            return
+        if "<table" in text and not last and text.count("<table") > text.count("</table>"):
+            page.notes.add("open_table", len(page.blocks) + 1)
+        block = Block(self.label, text, self.box)
+        self.label = None
+        page.blocks.append(block)
+        if self.events is not None:
+            self.events.append(BlockClosed(len(self.pages) - 1, len(page.blocks) - 1, block))
+
+    def _without_marks(self, text: str) -> str:
+        text, taken = _NOTHING.subn("", text)
+        if taken:
+            self.page.notes.add("nothing", times=taken)
+        return text.strip()
+
+    def drop_surface_mark(self) -> None:
+        """Take the "Ċ" off that ends the text right before a mark: an engine that decoded only a part of its text."""
+        if self.parts and self.parts[-1].endswith("Ċ"):
+            self.parts[-1] = self.parts[-1][:-1]
+            self.note("surface_mark")
+
+    def finish(self, *, unfinished: bool) -> list[ParsedPage]:
+        """Close everything; `unfinished` when the end of the answer was the beginning of a tag."""
+        page, had_block = self.page, self.label is not None
+        if page.notes.has("surface_mark"):
+            self.parts = ["".join(self.parts).rstrip()]
+            self.drop_surface_mark()
+        self.close_block(last=True)
+        if unfinished:
+            page.open = "tag"
+            self.note("unfinished")
+        elif had_block:
+            page.open = _left_open(page.blocks[-1].text)
+        elif not page.blocks:
+            page.open = _left_open(page.preamble)
+        return self.snapshot()
+
+    def snapshot(self) -> list[ParsedPage]:
+        """The pages as they stand."""
+        return [self._freeze(draft) for draft in self.pages]
+
+    def _freeze(self, draft: _Draft) -> ParsedPage:
+        blocks, preamble, dialect = tuple(draft.blocks), draft.preamble, self.dialect
+        if draft is self.page and (self.parts or self.label is not None):
+            text = "".join(self.parts).strip()
+            if self.label is None:
+                preamble = f"{preamble}\n{text}".strip()
+            else:
+                blocks = (*blocks, Block(self.label, text, self.box))
+        warnings = draft.notes.sentences()
+        if not blocks:
+            dialect = "plain"
+            if preamble:
+                blocks, preamble = (Block("text", preamble),), ""
+        elif preamble:
+            warnings += (_about(preamble),)
+        return ParsedPage(blocks, warnings, preamble, not draft.open, draft.open, dialect)
+
+    def _tell_page(self) -> None:
+        if self.events is not None and self._told_page < len(self.pages) - 1:
+            self._told_page = len(self.pages) - 1
+            self.events.append(PageOpened(self._told_page))
+
+    def _tell_text(self, text: str) -> None:
+        # Space at the ends of a block's text does not count, so it is told only when something follows it.
+        kept = text.rstrip()
+        if kept:
+            told = "".join(self._white) + kept if self._begun else kept.lstrip()
+            self._white, self._begun = [], True
+            if self.events is not None:
+                self.events.append(TextGrown(len(self.pages) - 1, len(self.page.blocks), told))
+        if self._begun and len(kept) < len(text):
+            self._white.append(text[len(kept) :])
+
+
+def _about(preamble: str) -> str:
+    first = " ".join(preamble[:200].split())
+    shown = first if len(first) <= 60 else first[:57].rstrip() + "..."
+    return f'Text before the first block has no place on the page and is left out: "{shown}"'
+
+
+def _left_open(text: str) -> Open:
+    if text.count("<table") > text.count("</table>"):
+        return "table"
+    if text.count("\\[") > text.count("\\]") or text.count("\\(") > text.count("\\)"):
+        return "formula"
+    return ""

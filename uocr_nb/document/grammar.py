@@ -1,0 +1,176 @@
+"""The language of the answers: text to blocks, as a stream, and back.
+
+An answer is read in one of two dialects: *tagged* (``<|det|>label [x1, y1, x2, y2]<|/det|>text``) when a tag's mark is
+anywhere in it, else *stripped* (the same without the marks, at the start of a line). Whatever the engine made of it, there
+are pages at the end, with one sentence for each kind of repair, and never an exception. How the text was split into
+chunks makes no difference.
+
+Tags that a page itself prints cannot be told from the engine's own. `write_block` therefore puts a zero-width space
+(U+200B) behind the "<" of such text, and the reader takes it out again, so that what is written is read back as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from uocr_nb.document.building import (
+    BlockClosed,
+    BlockOpened,
+    Builder,
+    Event,
+    PageOpened,
+    ParsedPage,
+    Restarted,
+    TextGrown,
+)
+from uocr_nb.document.heads import KNOWN_LABELS
+from uocr_nb.document.model import Block
+from uocr_nb.document.scanning import LineScanner, TaggedScanner
+from uocr_nb.document.surface import LOOK, SurfaceDecoder, is_surface
+
+__all__ = [
+    "KNOWN_LABELS",
+    "AnswerParser",
+    "BlockClosed",
+    "BlockOpened",
+    "Event",
+    "PageOpened",
+    "ParsedPage",
+    "Restarted",
+    "TextGrown",
+    "parse_answer",
+    "strip_special",
+    "write_answer",
+    "write_block",
+]
+
+_DET = ("<|det|>", "<|/det|>")
+_TO_ESCAPE = re.compile("<(?=\u200b*+(?:[|｜]|PAGE|\\Z))")
+_SPECIAL = re.compile(r"</?t[dr]>|<image>|<\|/?(?:ref|det)\|>|<\|grounding\|>")
+
+
+class AnswerParser:
+    """Reads an answer as it arrives.
+
+    Parameters
+    ----------
+    events : bool
+        Whether `feed` tells what it found; without, it is about twice as fast.
+    """
+
+    def __init__(self, *, events: bool = True) -> None:
+        self._events = events
+        self._told = False
+        self._start = ""
+        self._passed = 0
+        self._surface: bool | None = None
+        self._decoder: SurfaceDecoder | None = None
+        self._tagged = False
+        self._kept: list[str] = []
+        self._tail = ""
+        self._result: list[ParsedPage] | None = None
+        self._builder = Builder("stripped", events=events)
+        self._scanner: LineScanner | TaggedScanner = LineScanner(self._builder)
+
+    def feed(self, chunk: str) -> list[Event]:
+        """Read on.
+
+        Returns
+        -------
+        list of Event
+            What the chunk brought: pages and blocks opened, text grown, blocks closed. Each block is closed with its
+            final text. After `Restarted`, everything comes again.
+        """
+        self._form(chunk, final=False)
+        return self._drain()
+
+    def finish(self) -> list[ParsedPage]:
+        """Read to the end; the pages, at least one. Feeding after this is an error; a second call gives the same."""
+        if self._result is None:
+            self._form("", final=True)
+            self._result = self._builder.finish(unfinished=self._scanner.unfinished)
+        return self._result
+
+    def rest(self) -> list[Event]:
+        """The events that `finish` brought, such as the closing of the last block."""
+        return self._drain()
+
+    @property
+    def pages(self) -> list[ParsedPage]:
+        """The pages so far, with the block that is being read."""
+        return self._builder.snapshot() if self._result is None else self._result
+
+    def _drain(self) -> list[Event]:
+        events = self._builder.events
+        if not events:
+            return []
+        self._builder.events = []
+        self._told = True
+        return events
+
+    def _form(self, chunk: str, *, final: bool) -> None:
+        """Find out whether the answer is in byte-level form, and decode it if so."""
+        if self._surface is None:
+            self._start += chunk
+            if len(self._start) >= LOOK or final:
+                self._surface = is_surface(self._start[:LOOK])
+                chunk = self._start[0 if self._surface else self._passed :]
+                if self._surface:
+                    self._decoder = SurfaceDecoder()
+                    self._restart()
+            elif "Ġ" in self._start or "Ċ" in self._start:
+                return
+            else:
+                self._passed += len(chunk)
+        if self._decoder:
+            chunk = self._decoder.feed(chunk, final=final)
+        self._scan(chunk, final=final)
+
+    def _scan(self, text: str, *, final: bool) -> None:
+        """Find out the dialect, and read on in it."""
+        if not self._tagged:
+            self._kept.append(text)
+            probe = self._tail + text
+            if any(mark in probe for mark in _DET):
+                self._tagged = True
+                text = "".join(self._kept)
+                self._restart()
+            else:
+                self._tail = probe[1 - len(_DET[1]) :]
+        self._scanner.feed(text, final=final)
+
+    def _restart(self) -> None:
+        self._kept = []
+        self._tail = ""
+        self._builder = Builder("tagged" if self._tagged else "stripped", events=self._events)
+        self._scanner = TaggedScanner(self._builder) if self._tagged else LineScanner(self._builder)
+        if self._surface:
+            self._builder.note("surface")
+        if self._told and self._builder.events is not None:
+            self._builder.events.append(Restarted())
+            self._told = False
+
+
+def parse_answer(text: str) -> list[ParsedPage]:
+    """The pages of a whole answer, at least one."""
+    parser = AnswerParser(events=False)
+    parser.feed(text)
+    return parser.finish()
+
+
+def write_block(block: Block) -> str:
+    """The block in the tagged dialect. Read back, it is the same, but for space at the ends of its text."""
+    box = "" if block.box is None else f" [{', '.join(map(str, block.box))}]"
+    return f"<|det|>{block.label}{box}<|/det|>{_TO_ESCAPE.sub(chr(60) + chr(0x200B), block.text)}"
+
+
+def write_answer(pages: Iterable[Iterable[Block]], *, multi: bool) -> str:
+    """An answer about `pages` in the tagged dialect; with `multi`, ``<PAGE>`` opens each page, the first one too."""
+    mark = "<PAGE>" if multi else ""
+    return "\n".join(mark + "\n".join(map(write_block, blocks)) for blocks in pages)
+
+
+def strip_special(text: str) -> str:
+    """What is left of an answer when the server skips special tokens: the stripped dialect (tables lose their cells)."""
+    return _SPECIAL.sub("", text)
