@@ -1,0 +1,347 @@
+"""A running engine on a host: where it is, how it is talked to, and how it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from uocr_nb.errors import EndpointError, UocrError
+from uocr_nb.support import loop
+from uocr_nb.support.net import Secret, client_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from types import TracebackType
+
+    import httpx2
+    from openai import AsyncOpenAI, OpenAI
+
+    from uocr_nb.serving.engines import EngineProfile
+    from uocr_nb.serving.plan import Plan, Say, State
+
+__all__ = ["Endpoint"]
+
+_KEPT_LINES = 2000
+_READ_TIMEOUT = 600.0
+"""Seconds of silence from an engine: a dense page on a slow machine may take minutes to its first word."""
+
+_PLACES = {"process": "on this machine", "url": "at its URL"}
+
+
+class Host(Protocol):
+    """What an endpoint needs of the place where its engine runs."""
+
+    async def start(self, say: Say) -> None:
+        """Bring the engine to where it has answered a real request; fill in the endpoint's address and key."""
+
+    async def still_there(self) -> bool:
+        """Tell whether an engine that was ready still is."""
+
+    def ask_to_stop(self) -> None:
+        """Begin to stop, without waiting."""
+
+    def finish_stop(self, within: float) -> None:
+        """Wait so many seconds for the end, then force it."""
+
+    def let_go_in_child(self) -> None:
+        """Close what a forked child has inherited and its parent's engine lives by."""
+
+
+class Endpoint:
+    """A running engine on a host. Made by `uocr_nb.serve`; a context manager that stops it at the end.
+
+    Attributes
+    ----------
+    id : str
+        Unlike that of any other endpoint.
+    name : str
+        What it is called here; unique among the endpoints of this kernel.
+    base_url : str
+        Address of its OpenAI-compatible interface, ending in ``/v1``.
+    model : str
+        Name under which it serves the model.
+    profile : EngineProfile
+        How its engine is asked.
+    slots : int
+        Requests to keep going at once.
+    deadline : datetime or None
+        When it ends by itself.
+    price : float or None
+        US dollars an hour; None when unknown.
+    """
+
+    def __init__(self, plan: Plan, profile: EngineProfile | None, name: str) -> None:
+        self.id = secrets.token_hex(6)
+        self.name = name
+        self.plan = plan
+        self.base_url = plan.url
+        self.model = "Unlimited-OCR"
+        self.deadline: datetime | None = None
+        self.price: float | None = 0.0 if plan.host == "process" else None
+        self.failure: UocrError | None = None
+        self._profile = profile
+        self._state: State = "starting"
+        self._key = Secret("")
+        self._headers: dict[str, Secret] = {}
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._client: tuple[int, httpx2.AsyncClient, AsyncOpenAI | None] | None = None
+        self._runs_on: Host | None = None
+
+    # ------------------------------------------------------------------ what it is
+    @property
+    def profile(self) -> EngineProfile:
+        """How its engine is asked."""
+        if self._profile is None:
+            raise EndpointError(f"{self.name} is not ready.", "Which engine it is has not been read yet.")
+        return self._profile
+
+    @profile.setter
+    def profile(self, profile: EngineProfile) -> None:
+        self._profile = profile
+
+    @property
+    def engine(self) -> str:
+        """Name of its engine; empty until a URL has told."""
+        return self._profile.name if self._profile else ""
+
+    @property
+    def host(self) -> str:
+        """Where it runs: ``process`` or ``url``."""
+        return self.plan.host
+
+    @property
+    def slots(self) -> int:
+        """Requests to keep going at once."""
+        return self.profile.slots
+
+    @property
+    def state(self) -> State:
+        """One of ``queued starting ready stopping stopped failed``."""
+        return self._state
+
+    @property
+    def logs(self) -> list[str]:
+        """The last lines of the engine's log (at most 2,000), oldest first."""
+        return list(self._lines)
+
+    @property
+    def spent(self) -> float:
+        """US dollars spent so far."""
+        return 0.0
+
+    def credential(self) -> str:
+        """Return the key, empty when there is none; for handing to another client, never for showing."""
+        return self._key.reveal()
+
+    def hide(self, text: str) -> str:
+        """Return `text` without any secret of this endpoint that something may have repeated."""
+        for secret in (self._key, *self._headers.values()):
+            text = secret.hide(text)
+        return text
+
+    # ------------------------------------------------------------------ what its host tells it
+    def connect(self, base_url: str, key: Secret, headers: Mapping[str, Secret] | None = None) -> None:
+        """Take the address and what to show there."""
+        self.base_url, self._key, self._headers = base_url, key, dict(headers or {})
+        self._drop_client()
+
+    def place(self, host: Host) -> None:
+        """Take the host that runs it."""
+        self._runs_on = host
+
+    def add_line(self, line: str) -> str:
+        """Keep a line of the engine's log; return it as it may be shown."""
+        shown = self.hide(line)
+        self._lines.append(shown)
+        return shown
+
+    def become_ready(self) -> None:
+        """Note that it has answered a real request."""
+        with self._lock:
+            if self._state == "starting":
+                self._state = "ready"
+
+    def fail(self, failure: UocrError) -> None:
+        """Note that its engine has gone, or did not come; quiet when that was asked for."""
+        with self._lock:
+            if self._state in ("queued", "starting", "ready"):
+                self._state, self.failure = "failed", failure
+        self._drop_client()
+
+    async def start(self, say: Say) -> None:
+        """Start it on its host; return when it has answered a real request."""
+        host = self._host()
+        try:
+            await host.start(say)
+        except BaseException as error:
+            failure = error if isinstance(error, UocrError) else None
+            self.fail(failure or EndpointError(f"{self.name} was not started.", "The start was interrupted."))
+            host.ask_to_stop()
+            host.finish_stop(1.0)
+            raise
+        self.become_ready()
+        if self.failure is not None:  # its engine ended between its first answer and now
+            raise self.failure
+
+    async def still_there(self) -> bool:
+        """Tell whether it is ready and its engine still answers."""
+        return self._state == "ready" and await self._host().still_there()
+
+    def _host(self) -> Host:
+        if self._runs_on is None:
+            raise RuntimeError("The endpoint has no host yet.")
+        return self._runs_on
+
+    # ------------------------------------------------------------------ stopping
+    def stop(self) -> None:
+        """Stop it, whatever state it is in; stopping twice does nothing. Another engine's URL is only let go."""
+        if self.ask_to_stop():
+            self.finish_stop(3.0)
+
+    async def astop(self) -> None:
+        """Stop it without holding the caller's loop."""
+        import asyncio  # noqa: PLC0415 - the loop that calls has loaded it
+
+        await asyncio.to_thread(self.stop)
+
+    def ask_to_stop(self) -> bool:
+        """Begin to stop; tell whether there is anything to stop. A forked child never stops its parent's engine."""
+        if os.getpid() != self._owner:
+            return False
+        with self._lock:
+            if self._state in ("stopped", "failed", "stopping"):
+                return False
+            self._state = "stopping"
+        if self._runs_on is not None:
+            self._runs_on.ask_to_stop()
+        return True
+
+    def finish_stop(self, within: float) -> None:
+        """Wait for the end of what `ask_to_stop` began; force it after so many seconds."""
+        if self._runs_on is not None:
+            self._runs_on.finish_stop(within)
+        self._drop_client()
+        with self._lock:
+            self._state = "stopped"
+
+    def let_go_in_child(self) -> None:
+        """Close what this forked child has inherited and the engine lives by."""
+        self._lock = threading.Lock()
+        if self._runs_on is not None:
+            self._runs_on.let_go_in_child()
+
+    def __enter__(self) -> Endpoint:  # noqa: PYI034 - Self adds nothing, and this reads in the docs
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Endpoint:  # noqa: PYI034
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.astop()
+
+    # ------------------------------------------------------------------ clients
+    def openai(self, **options: Any) -> OpenAI:
+        """Make an OpenAI client that is ready to use (``client.chat.completions.create(...)``)."""
+        import httpx2  # noqa: PLC0415 - heavy
+        import openai  # noqa: PLC0415 - heavy
+
+        transport = httpx2.Client(
+            timeout=httpx2.Timeout(_READ_TIMEOUT, connect=10.0),
+            event_hooks={"request": [self._sign]},
+            **client_options(self.base_url),
+        )
+        return openai.OpenAI(**{**self._client_arguments(), "http_client": transport, **options})
+
+    def http(self) -> httpx2.AsyncClient:
+        """Return the client for this endpoint; it belongs to the background loop and is used there alone."""
+        import httpx2  # noqa: PLC0415 - heavy
+
+        with self._lock:
+            # A forked child has another loop, and must not share its parent's connections.
+            if self._client is None or self._client[0] != os.getpid():
+                client = httpx2.AsyncClient(
+                    timeout=httpx2.Timeout(_READ_TIMEOUT, connect=10.0, pool=None),
+                    limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
+                    event_hooks={"request": [self._sign_later]},
+                    **client_options(self.base_url),
+                )
+                self._client = (os.getpid(), client, None)
+            return self._client[1]
+
+    def async_openai(self) -> AsyncOpenAI:
+        """Return the OpenAI client of the background loop: no retries of its own, over `http`."""
+        import openai  # noqa: PLC0415 - heavy
+
+        transport = self.http()
+        with self._lock:
+            if self._client is not None and self._client[2] is not None:
+                return self._client[2]
+            made = openai.AsyncOpenAI(**self._client_arguments(), http_client=transport, max_retries=0)
+            self._client = (os.getpid(), transport, made)
+            return made
+
+    def _client_arguments(self) -> dict[str, Any]:
+        # The key is put on each request by `_sign`, so the client itself has nothing to show.
+        return {"base_url": self.base_url, "api_key": "kept-by-the-endpoint"}
+
+    def _sign(self, request: httpx2.Request) -> None:
+        """Put this endpoint's key and headers on a request, and take off what the environment added for OpenAI."""
+        for name in ("authorization", "openai-organization", "openai-project", *_environment_headers()):
+            request.headers.pop(name, None)
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key.reveal()}"
+        for name, value in self._headers.items():
+            request.headers[name] = value.reveal()
+
+    async def _sign_later(self, request: httpx2.Request) -> None:
+        self._sign(request)
+
+    def _drop_client(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None and client[0] == os.getpid():
+            with contextlib.suppress(RuntimeError):  # the loop is gone at interpreter exit
+                loop.submit(client[1].aclose())
+
+    # ------------------------------------------------------------------ how it shows itself
+    def __repr__(self) -> str:
+        at = f", {self.base_url}" if self.base_url else ""
+        return f"<Endpoint {self.name}: {self._state}{at}>"
+
+    def describe(self) -> str:
+        """Say in one line what it is: state, engine and place, address, money."""
+        what = f"{self.engine or 'engine'} {_PLACES.get(self.host, self.host)}"
+        parts = [self._state, what, self.base_url]
+        if self.price is not None:
+            parts.append(f"${self.spent:.2f}")
+        return "   ".join(part for part in parts if part)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
+        from uocr_nb.markup.safe_html import escape  # noqa: PLC0415 - only for showing
+
+        name, rest = self.name, self.describe()
+        return {
+            "text/plain": f"{name}   {rest}",
+            "text/markdown": f"**{name}**   `{rest}`",
+            "text/html": f"<div><b>{escape(name)}</b> &nbsp; <span>{escape(rest)}</span></div>",
+        }
+
+
+def _environment_headers() -> list[str]:
+    """Name the headers that the openai package takes from the environment for OpenAI's own server."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    return [line.partition(":")[0].strip() for line in lines if ":" in line]

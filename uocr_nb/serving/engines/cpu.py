@@ -1,0 +1,20 @@
+"""The embedded engine on this machine's processor: not the model, its language."""
+
+from __future__ import annotations
+
+from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, EngineProfile
+
+PROFILE = EngineProfile(
+    name="cpu",
+    owned_by="uocr-cpu",
+    mode_field=True,
+    modes=ALL_MODES,
+    multi_modes=MULTI_MODES,
+    scores=True,
+    multi="native",
+    slots=2,  # one page being read and one waiting: the engine works on one at a time
+    program=("-m", "uocr_nb.local_server"),
+    needs=("rapidocr", "onnxruntime", "starlette", "uvicorn"),
+    extra="cpu",
+    known="measured in this project",
+)

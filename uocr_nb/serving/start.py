@@ -1,0 +1,332 @@
+"""Start endpoints, find them again, and stop them all."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from uocr_nb.errors import EndpointError
+from uocr_nb.serving import engines, ledger
+from uocr_nb.serving.endpoint import Endpoint
+from uocr_nb.serving.hosts import HOSTS
+from uocr_nb.serving.plan import Options, Plan, StartEvent, make_plan
+from uocr_nb.serving.reaper import reaper
+from uocr_nb.support import loop
+from uocr_nb.support.durations import show_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from uocr_nb.serving.plan import Say
+
+__all__ = ["StartEvent", "aserve", "current", "endpoints", "find", "serve", "stop_all", "use"]
+
+_RUNNING = ("queued", "starting", "ready")
+_EXIT_SECONDS = 1.5
+"""An exit hook has 2.5 s in all before a kernel is killed."""
+
+_lock = threading.RLock()
+_endpoints: dict[str, Endpoint] = {}
+_current: Endpoint | None = None
+_ready: dict[str, asyncio.Event] = {}
+_hooked: int | None = None
+_swept: int | None = None
+
+
+# ------------------------------------------------------------------ starting
+def serve(
+    target: str | None = None,
+    *,
+    name: str | None = None,
+    another: bool = False,
+    engine: str | None = None,
+    api_key_env: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    port: int | None = None,
+    low_memory: bool = False,
+    on_event: Callable[[StartEvent], None] | None = None,
+) -> Endpoint:
+    """Start an endpoint; return when it has read a test page. It becomes the current one.
+
+    The same call again returns the same endpoint.
+
+    Parameters
+    ----------
+    target : str, optional
+        ``"cpu"``, or the URL of an endpoint that runs. Default: the environment's ``UOCR_ENDPOINT``, else ``"cpu"``.
+    name : str, optional
+        A name of your own.
+    another : bool
+        Whether to start it beside one that runs.
+    engine : str, optional
+        For a URL: which engine it is, where it does not tell.
+    api_key_env : str, optional
+        For a URL: the environment variable that holds its key (default ``UOCR_KEY``).
+    headers : mapping, optional
+        For a URL: header names and the environment variables that hold their values.
+    env : mapping, optional
+        Variables for the engine's environment.
+    port : int, optional
+        Port to listen on; a free one is found by default.
+    low_memory : bool
+        Whether the embedded engine shall spare memory.
+    on_event : callable, optional
+        Called in the calling thread with each `StartEvent` until the endpoint is ready.
+
+    Raises
+    ------
+    OptionError
+        When the arguments do not fit together.
+    EndpointError
+        When it did not start or cannot be reached, or another one runs.
+    """
+    plan = make_plan(
+        target,
+        Options(
+            name=name,
+            another=another,
+            engine=engine,
+            api_key_env=api_key_env,
+            headers=headers,
+            env=env,
+            port=port,
+            low_memory=low_memory,
+        ),
+    )
+    began = time.monotonic()
+    inbox: queue.SimpleQueue[StartEvent | None] = queue.SimpleQueue()
+
+    def say(stage: str, text: str) -> None:
+        inbox.put(StartEvent(stage, text, time.monotonic() - began))
+
+    async def work() -> Endpoint:
+        try:
+            return await _start(plan, say)
+        finally:
+            inbox.put(None)
+
+    future = loop.submit(work())
+    try:
+        while (event := _next(inbox)) is not None:
+            if on_event is not None:
+                on_event(event)
+        return future.result()
+    except BaseException:
+        if not future.done():
+            future.cancel()
+            _wait_for_end(inbox)
+        raise
+
+
+def _next(inbox: queue.SimpleQueue[StartEvent | None]) -> StartEvent | None:
+    while True:
+        try:
+            # A wait without end cannot be interrupted on Windows.
+            return inbox.get(timeout=0.5)
+        except queue.Empty:
+            continue
+
+
+def _wait_for_end(inbox: queue.SimpleQueue[StartEvent | None]) -> None:
+    """Give an interrupted start the time to end its engine."""
+    deadline = time.monotonic() + 4.0
+    while time.monotonic() < deadline:
+        try:
+            if inbox.get(timeout=0.5) is None:
+                return
+        except queue.Empty:
+            continue
+
+
+async def aserve(
+    target: str | None = None, *, on_event: Callable[[StartEvent], None] | None = None, **options: Any
+) -> Endpoint:
+    """Start an endpoint as `serve` does, without holding the caller's loop; `on_event` is called in that loop."""
+    plan = make_plan(target, Options(**options))
+    callers = asyncio.get_running_loop()
+    began = time.monotonic()
+
+    def say(stage: str, text: str) -> None:
+        if on_event is not None:
+            callers.call_soon_threadsafe(on_event, StartEvent(stage, text, time.monotonic() - began))
+
+    return await loop.hand_over(_start(plan, say))
+
+
+async def _start(plan: Plan, say: Say) -> Endpoint:
+    """Find the endpoint of this plan, or start it. On the background loop, so one decision is taken at a time."""
+    began = time.monotonic()
+    found = _running_for(plan)
+    if found is not None:
+        if found.state == "starting":
+            await _ready[found.id].wait()
+        if await found.still_there():
+            say("already", f"{found.name} is already ready   {found.base_url}")
+            use(found.name)
+            return found
+        if found.failure is not None:
+            raise found.failure
+    endpoint = _new(plan)
+    try:
+        for entry in await asyncio.to_thread(_sweep_once):
+            say("note", f"An engine from a kernel that died was still running and is now stopped: {entry.name}.")
+        await endpoint.start(say)
+    finally:
+        _ready.pop(endpoint.id).set()
+    use(endpoint.name)
+    say("ready", f"ready in {show_seconds(time.monotonic() - began)}   {endpoint.describe().removeprefix('ready   ')}")
+    return endpoint
+
+
+def _running_for(plan: Plan) -> Endpoint | None:
+    """Find the running endpoint of this plan; refuse the plan when it is another's turn."""
+    running = [endpoint for endpoint in endpoints() if endpoint.state in _RUNNING]
+    for endpoint in running:
+        if endpoint.plan == plan and plan.name in (None, endpoint.name):
+            return endpoint
+    if plan.name and any(endpoint.name == plan.name for endpoint in running):
+        raise EndpointError(
+            f"{plan.name} is already running, with other options.",
+            "A name belongs to one endpoint.",
+            "Take another --name, or stop it first: %uocr_stop",
+        )
+    if running and not plan.another:
+        raise EndpointError(
+            f"{running[-1].name} is already running.",
+            "A second endpoint beside it is started only when you say so.",
+            "%uocr_stop        stops it, then start the other\n--another         starts the other beside it",
+        )
+    return None
+
+
+def _new(plan: Plan) -> Endpoint:
+    profile = engines.get(plan.engine) if plan.engine else None
+    with _lock:
+        _hook_exit()
+        endpoint = Endpoint(plan, profile, plan.name or _free_name(plan.engine or "url"))
+        endpoint.place(HOSTS[plan.host](endpoint))
+        _endpoints.pop(endpoint.name, None)  # a dead one of that name; the new one stands last
+        _endpoints[endpoint.name] = endpoint
+        _ready[endpoint.id] = asyncio.Event()
+        return endpoint
+
+
+def _free_name(stem: str) -> str:
+    taken = {name for name, endpoint in _endpoints.items() if endpoint.state in (*_RUNNING, "stopping")}
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
+    return next(name for name in names if name not in taken)
+
+
+def _sweep_once() -> list[ledger.Entry]:
+    """Sweep the ledger with the first start of this process."""
+    global _swept  # noqa: PLW0603 - once a process is the point
+    if _swept == os.getpid():
+        return []
+    _swept = os.getpid()
+    return ledger.sweep()
+
+
+# ------------------------------------------------------------------ finding
+def endpoints() -> list[Endpoint]:
+    """List the endpoints of this kernel, those that stopped or failed included, oldest first."""
+    with _lock:
+        return list(_endpoints.values())
+
+
+def current() -> Endpoint | None:
+    """Return the endpoint that pages go to when none is named; None when there is none.
+
+    With ``UOCR_ENDPOINT`` set and nothing started, it is connected to.
+
+    Raises
+    ------
+    EndpointError
+        When the current one's engine has gone; says why.
+    """
+    with _lock:
+        chosen = _current
+    if chosen is not None and chosen.state == "failed" and chosen.failure is not None:
+        raise chosen.failure
+    if chosen is not None and chosen.state == "ready":
+        return chosen
+    ready = [endpoint for endpoint in endpoints() if endpoint.state == "ready"]
+    if ready:
+        return ready[-1]
+    return serve() if os.environ.get("UOCR_ENDPOINT") and not _on_own_loop() else None
+
+
+def _on_own_loop() -> bool:
+    try:
+        return asyncio.get_running_loop() is loop.background_loop()
+    except RuntimeError:
+        return False
+
+
+def find(name: str) -> Endpoint:
+    """Find an endpoint by its name.
+
+    Raises
+    ------
+    EndpointError
+        When there is none of that name; names those there are.
+    """
+    with _lock:
+        if name in _endpoints:
+            return _endpoints[name]
+        known = ", ".join(_endpoints)
+    raise EndpointError(
+        f"There is no endpoint {name!r}.",
+        f"This kernel has {known}." if known else "None was started in this kernel.",
+        "%uocr_status" if known else "%uocr_serve",
+    )
+
+
+def use(name: str) -> Endpoint:
+    """Make the endpoint of that name the current one."""
+    global _current  # noqa: PLW0603 - one current endpoint is the point
+    endpoint = find(name)
+    with _lock:
+        _current = endpoint
+    return endpoint
+
+
+# ------------------------------------------------------------------ stopping
+def stop_all(within: float = 3.0) -> list[Endpoint]:
+    """Stop every endpoint of this kernel, all at the same time; return those that were running."""
+    stopping = [endpoint for endpoint in endpoints() if endpoint.ask_to_stop()]
+    deadline = time.monotonic() + within
+    for endpoint in stopping:
+        endpoint.finish_stop(max(0.0, deadline - time.monotonic()))
+    return stopping
+
+
+def _hook_exit() -> None:
+    global _hooked  # noqa: PLW0603 - once a process
+    if _hooked != os.getpid():
+        _hooked = os.getpid()
+        atexit.register(_at_exit, _hooked)
+
+
+def _at_exit(owner: int) -> None:
+    # A forked child runs its parent's exit hooks too.
+    if os.getpid() == owner:
+        stop_all(_EXIT_SECONDS)
+        reaper.done()
+
+
+def _in_child() -> None:
+    """Let go in a forked child, which may use its parent's endpoints; they live by the parent alone."""
+    global _lock  # noqa: PLW0603 - another thread of the parent may have held it
+    _lock = threading.RLock()
+    for endpoint in _endpoints.values():
+        endpoint.let_go_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
