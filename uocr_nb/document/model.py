@@ -245,7 +245,14 @@ class Document:
         self._warnings = list(warnings)
         self.meta: dict[str, Any] = dict(meta or {})
         self.show = show
-        self._shown_already: Callable[[], bool] | None = None
+        self.shown_already: Callable[[], bool] | None = None
+
+    @classmethod
+    def so_far(cls, pages: Iterable[Page], **options: Any) -> Document:
+        """The pages of a reading that goes on: each keeps its position, and there may be gaps between them."""
+        document = cls((), **options)
+        document._pages = list(pages)  # noqa: SLF001 - its own class
+        return document
 
     @property
     def pages(self) -> list[Page]:
@@ -372,7 +379,7 @@ class Document:
 
     def _ipython_display_(self) -> None:
         # The cell that read the document has shown it already; NotImplementedError sends IPython on to the bundle.
-        if self._shown_already is not None and self._shown_already():
+        if self.shown_already is not None and self.shown_already():
             return
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Page
     from uocr_nb.reading.progress import Progress
 
-__all__ = ["watcher"]
+__all__ = ["Terminal", "watcher"]
 
 
 class _Silent:
@@ -19,7 +19,7 @@ class _Silent:
         """Nobody watches."""
 
 
-class _Terminal:
+class Terminal:
     """One line on standard error, drawn again in place."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def watcher(*, demanded: bool) -> Any:
     if _in_kernel():
         return _Notebook()
     if demanded or sys.stderr.isatty():
-        return _Terminal()
+        return Terminal()
     return _Silent()
 
 

@@ -1,0 +1,252 @@
+"""``%uocr_serve``, ``%uocr_status``, ``%uocr_logs`` and ``%uocr_stop``."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from uocr_nb.errors import EndpointError, OptionError, UocrError
+from uocr_nb.magics.options import Parser, serve_parser
+from uocr_nb.magics.words import split, value_of
+from uocr_nb.serving import start
+from uocr_nb.views import messages
+
+if TYPE_CHECKING:
+    from uocr_nb.serving.endpoint import Endpoint
+    from uocr_nb.serving.start import StartEvent
+
+__all__ = ["logs", "serve", "status", "stop"]
+
+_PLACES = {"process": "this machine", "url": "its own machine"}
+
+
+@dataclass(frozen=True)
+class ServeLine:
+    """What one ``%uocr_serve`` line asks for."""
+
+    target: str | None
+    options: dict[str, Any]
+    detach: bool
+    dry_run: bool
+    output: str | None
+
+
+def serve(shell: Any, line: str) -> None:
+    """Start an endpoint, with its stages and its log in the cell."""
+    asked = read_line(line, shell.user_ns)
+    if asked.dry_run:
+        display(messages.info(start.describe_plan(asked.target, **asked.options)))
+        return
+    view = StartView(in_notebook=hasattr(shell, "kernel"))
+    if asked.detach:
+        start.detach(asked.target, **asked.options)
+        display(messages.info("The start goes on in the background.", "`%uocr_status` tells when it is ready."))
+        return
+    try:
+        endpoint = start.serve(asked.target, on_event=view.take, **asked.options)
+    except KeyboardInterrupt:
+        view.failed()
+        raise EndpointError(
+            "You interrupted the start.", "What was started is stopped, and nothing is running.", "%uocr_serve"
+        ) from None
+    except UocrError:
+        view.failed()
+        raise
+    view.ready(endpoint)
+    if asked.output:
+        shell.user_ns[asked.output] = endpoint
+
+
+def read_line(line: str, namespace: dict[str, Any]) -> ServeLine:
+    """The line as one typed request.
+
+    Raises
+    ------
+    OptionError
+        When an option cannot be used.
+    """
+    arguments = serve_parser().read([str(value_of(word, namespace)) for word in split(line)])
+    if arguments.output and not arguments.output.isidentifier():
+        raise OptionError(f"-o {arguments.output} is no variable name.", "", "-o ep")
+    headers = dict(_header(text) for text in arguments.header)
+    return ServeLine(
+        target=arguments.engine_or_url,
+        options={
+            "name": arguments.name,
+            "another": arguments.another,
+            "engine": arguments.engine,
+            "api_key_env": arguments.api_key_env,
+            "headers": headers or None,
+            "low_memory": arguments.low_memory,
+        },
+        detach=arguments.detach,
+        dry_run=arguments.dry_run,
+        output=arguments.output,
+    )
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, equals, variable = text.partition("=")
+    if not (name and equals and variable):
+        raise OptionError(
+            f"--header {text} cannot be used.",
+            "It names a header and the environment variable that holds its value, so that the value stays out of the notebook.",
+            "--header X-Api-Key=MY_KEY",
+        )
+    return name.strip(), variable.strip()
+
+
+class StartView:
+    """The output of a start: its stages and the last lines of its log, updated in place; on a terminal, lines.
+
+    Parameters
+    ----------
+    in_notebook : bool
+        Whether an output can be updated.
+    """
+
+    def __init__(self, *, in_notebook: bool) -> None:
+        self._in_notebook = in_notebook
+        self._handle: Any = None
+        self._plan = ""
+        self._stages: list[messages.Stage] = []
+        self._notes: list[messages.Message] = []
+        self._stage_began = 0.0
+        self._log: deque[str] = deque(maxlen=200)
+        self._again = False
+        self._seconds = 0.0
+        self._drawn = 0.0
+
+    def take(self, event: StartEvent) -> None:
+        """Take one event; called in the thread of the cell."""
+        self._seconds = event.seconds
+        if event.stage == "log":
+            self._log.append(event.text)
+            if time.monotonic() - self._drawn > 0.25:
+                self._draw()
+            return
+        if event.stage == "plan":
+            self._plan = event.text
+            if not self._in_notebook:
+                print(event.text)
+        elif event.stage == "note":
+            self._notes.append(messages.warning(event.text))
+            if not self._in_notebook:
+                print(event.text)
+        elif event.stage == "already":
+            self._again = True
+        elif event.stage != "ready":
+            self._close_stage(event.seconds, "done")
+            self._stages.append(messages.Stage(event.stage, None, "going", event.text))
+            self._stage_began = event.seconds
+        self._draw()
+
+    def ready(self, endpoint: Endpoint) -> None:
+        """Show the line that stays on screen for hours."""
+        self._close_stage(self._seconds, "done")
+        line = messages.ready_line(
+            self._seconds,
+            endpoint.engine,
+            _PLACES.get(endpoint.host, endpoint.host),
+            endpoint.base_url,
+            endpoint.spent,
+            again=self._again,
+        )
+        if self._in_notebook:
+            self._show(messages.Messages((*self._notes, messages.serve_lines(self._plan, self._stages, end=line, logs=list(self._log)))))
+        else:
+            print(line.plain())
+
+    def failed(self) -> None:
+        """Leave the stages as far as they came; the error itself follows as the cell's error."""
+        self._close_stage(self._seconds, "failed")
+        if self._in_notebook and self._handle is not None:
+            self._show(messages.serve_lines(self._plan, self._stages, logs=list(self._log)))
+
+    def _close_stage(self, seconds: float, state: str) -> None:
+        if self._stages and self._stages[-1].state == "going":
+            last = self._stages[-1]
+            closed = messages.Stage(last.name, seconds - self._stage_began, state, last.note)
+            self._stages[-1] = closed
+            if not self._in_notebook:
+                print(messages.stage_text(closed))
+
+    def _draw(self) -> None:
+        if self._in_notebook:
+            self._show(messages.serve_lines(self._plan, self._stages, logs=list(self._log)))
+        self._drawn = time.monotonic()
+
+    def _show(self, shown: Any) -> None:
+        if self._handle is None:
+            self._handle = display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+
+
+def status(line: str) -> None:
+    """Show each endpoint of this kernel."""
+    Parser("%uocr_status", "Show the endpoints of this kernel: state, engine, address, money.").read(split(line))
+    found = start.endpoints()
+    if not found:
+        display(messages.info("No endpoint was started in this kernel.", "Next: `%uocr_serve`"))
+        return
+    current = start.current_or_none()
+    display(messages.Messages(tuple(_line_of(endpoint, current=endpoint is current) for endpoint in found)))
+
+
+def _line_of(endpoint: Endpoint, *, current: bool) -> messages.Message:
+    kind = {"ready": "ok", "failed": "warning", "stopped": "stopped"}.get(endpoint.state, "info")
+    more = [endpoint.describe().removeprefix(endpoint.state).strip().replace("   ", "  ")]
+    if current:
+        more.append("current")
+    if endpoint.failure is not None:
+        more.append(endpoint.failure.what)
+    return messages.Message(kind, f"{endpoint.name}  {endpoint.state}", more=tuple(more))
+
+
+def logs(line: str) -> None:
+    """Print the last lines of an endpoint's log."""
+    parser = Parser("%uocr_logs", "Show the last lines of an endpoint's log.", ["%uocr_logs -n 200"])
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which endpoint (default: the current one)")
+    parser.add_argument("-n", type=int, default=50, metavar="LINES", help="how many lines (default 50)")
+    arguments = parser.read(split(line))
+    found = start.endpoints()
+    if not found:
+        raise EndpointError("There is no log to show.", "No endpoint was started in this kernel.", "%uocr_serve")
+    endpoint = start.find(arguments.name) if arguments.name else (start.current_or_none() or found[-1])
+    lines = endpoint.logs[-max(arguments.n, 1) :]
+    print("\n".join(lines) if lines else f"{endpoint.name} has written no line yet.")
+
+
+def stop(line: str) -> None:
+    """Stop the current endpoint, or all of this kernel."""
+    parser = Parser("%uocr_stop", "Stop the current endpoint.", ["%uocr_stop", "%uocr_stop --all"])
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which endpoint (default: the current one)")
+    parser.add_argument("--all", action="store_true", help="stop all endpoints of this kernel")
+    arguments = parser.read(split(line))
+    running = [endpoint for endpoint in start.endpoints() if endpoint.state in ("queued", "starting", "ready")]
+    if arguments.name:
+        chosen = [start.find(arguments.name)]
+    elif arguments.all:
+        chosen = running
+    else:
+        current = start.current_or_none()
+        chosen = [current] if current in running else running[-1:]
+    if not chosen:
+        display(messages.info("Nothing is running."))
+        return
+    for endpoint in chosen:
+        endpoint.stop()
+    left = sum(endpoint.state == "ready" for endpoint in start.endpoints())
+    end = "Nothing is running." if not left else f"{left} still running: %uocr_status"
+    display(messages.Messages(tuple(_receipt(endpoint, end) for endpoint in chosen)))
+
+
+def _receipt(endpoint: Endpoint, end: str) -> messages.Message:
+    if endpoint.host == "url":
+        return messages.Message("stopped", f"{endpoint.name} is let go; its server runs on.", end)
+    return messages.stopped_receipt(endpoint.ran, endpoint.pages_read, endpoint.spent, running=end)
