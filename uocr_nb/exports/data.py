@@ -1,0 +1,316 @@
+"""JSON of a document and back, and its blocks as a table."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status
+from uocr_nb.errors import MissingExtraError, OptionError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["COLUMNS", "SCHEMA", "VERSION", "from_json", "load", "to_dataframe", "to_json"]
+
+SCHEMA = "uocr_nb.document"
+VERSION = 1
+
+COLUMNS = (
+    "source",
+    "page",
+    "number",
+    "label",
+    "text",
+    "x1",
+    "y1",
+    "x2",
+    "y2",
+    "confidence",
+    "status",
+)
+"""Of the table of blocks; `page` is the position in the document and `number` the block's, both from 1."""
+
+_MAGIC = {b"\xff\xd8\xff": ("image/jpeg", ".jpg"), b"\x89PNG": ("image/png", ".png")}
+
+
+def to_json(document: Document, *, images: str = "refer") -> str:
+    """JSON text of the document.
+
+    Parameters
+    ----------
+    document : Document
+        What to write.
+    images : str
+        ``"refer"`` names the source of each page image and its sha256, so that it is rendered again when they match;
+        ``"embed"`` puts the page images themselves into the text.
+
+    Raises
+    ------
+    OptionError
+        When `images` is neither.
+    SourceError
+        When an image to be embedded cannot be read.
+    """
+    if images not in ("refer", "embed"):
+        raise OptionError(
+            f"images={images!r} is not known.", "Page images are referred to or embedded.", 'images="embed"'
+        )
+    whole = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "meta": document.meta,
+        "show": document.show,
+        "warnings": document.own_warnings,
+        "pages": [_page_data(page, embed=images == "embed") for page in document.pages],
+    }
+    return json.dumps(_plain(whole), ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "position": page.position,
+        "number": page.number,
+        "source": page.source,
+        "size": list(page.size),
+        "dpi": page.dpi,
+        "sha256": page.sha256,
+        "status": str(page.status),
+        "reason": page.reason,
+        "warnings": list(page.warnings),
+        "tokens": page.tokens,
+        "seconds": page.seconds,
+        "finish_reason": page.finish_reason,
+        "origin": _origin_data(page),
+        "blocks": [
+            {
+                "label": b.label,
+                "text": b.text,
+                "box": None if b.box is None else list(b.box),
+                "confidence": b.confidence,
+            }
+            for b in page.blocks
+        ],
+        "raw": page.raw,
+    }
+    if embed:
+        data["image"] = "data:{};base64,{}".format(*_image_data(page))
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: a lone half of a surrogate pair, a number that is none and a stranger's object cannot stay."""
+    if isinstance(value, str):
+        return str(value).encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {str(_plain(str(key))): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return _plain(str(value))
+
+
+def _origin_data(page: Page) -> dict[str, Any] | None:
+    """The file a page image was made from, and how; never a password, and nothing for what came from memory."""
+    if page.origin is None:
+        return None
+    source, spec = page.origin
+    if source.path is None:
+        return None
+    path = Path(source.path)
+    here = Path.cwd()
+    return {
+        "path": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path),
+        "kind": source.kind,
+        "dpi": spec.dpi,
+        "mode": spec.mode,
+        "max_pixels": spec.max_pixels,
+    }
+
+
+def _image_data(page: Page) -> tuple[str, str]:
+    content = None
+    if page.image_file is not None and page.image_file.is_file():
+        content = page.image_file.read_bytes()
+    mime = next((kind for magic, (kind, _ending) in _MAGIC.items() if content and content.startswith(magic)), None)
+    if content is None or mime is None:
+        out = io.BytesIO()
+        page.image.save(out, "JPEG", quality=90)
+        content, mime = out.getvalue(), "image/jpeg"
+    return mime, base64.b64encode(content).decode("ascii")
+
+
+def load(path: Path) -> Document:
+    """Read a document from the file at `path`.
+
+    Raises
+    ------
+    SourceError
+        When there is no such file, or it is no document of this package.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be read.", f"{error.strerror or error}.", 'uocr_nb.load("document.json")'
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{path} is no document of uocr_nb.", "It is not JSON in UTF-8.", f'uocr_nb.ocr("{path.name}")'
+        ) from error
+    return from_json(text, base=path.parent)
+
+
+def from_json(text: str, *, base: Path | None = None) -> Document:
+    """Read the document that `to_json` wrote.
+
+    Parameters
+    ----------
+    text : str
+        The JSON.
+    base : Path, optional
+        The folder that relative paths of sources are looked for in first, before the current one.
+
+    Raises
+    ------
+    SourceError
+        When the text is no document of this package, or of a newer version of it.
+    """
+    try:
+        whole = json.loads(text)
+    except ValueError as error:
+        raise SourceError("The text is no JSON.", f"{error}.", 'doc.save("document.json") writes it.') from error
+    if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
+        raise SourceError(
+            "The JSON is no document of uocr_nb.",
+            f'It does not say "schema": "{SCHEMA}".',
+            'doc.save("document.json") writes it.',
+        )
+    if not isinstance(whole.get("version"), int) or whole["version"] > VERSION:
+        raise SourceError(
+            f"The document has version {whole.get('version')!r} of its format.",
+            f"This uocr_nb knows version {VERSION}.",
+            "pip install -U uocr_nb",
+        )
+    try:
+        pages = [_page(data, base) for data in whole["pages"]]
+        return Document(
+            pages,
+            meta=dict(whole.get("meta") or {}),
+            show=str(whole.get("show", "auto")),
+            warnings=[str(warning) for warning in whole.get("warnings", ())],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceError(
+            "The document cannot be read.", f"Something in its JSON is missing or of another kind: {error}.", ""
+        ) from error
+
+
+def _page(data: Mapping[str, Any], base: Path | None) -> Page:
+    width, height = data["size"]
+    return Page(
+        position=int(data["position"]),
+        number=int(data["number"]),
+        source=str(data["source"]),
+        size=(int(width), int(height)),
+        blocks=tuple(_block(block) for block in data.get("blocks", ())),
+        status=Status(data["status"]),
+        warnings=tuple(str(warning) for warning in data.get("warnings", ())),
+        reason=str(data.get("reason", "")),
+        raw=str(data.get("raw", "")),
+        dpi=_number(data.get("dpi")),
+        sha256=str(data.get("sha256", "")),
+        tokens=None if data.get("tokens") is None else int(data["tokens"]),
+        seconds=_number(data.get("seconds")),
+        finish_reason=None if data.get("finish_reason") is None else str(data["finish_reason"]),
+        image_file=_embedded(data.get("image")),
+        origin=_origin(data, base),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _block(data: Mapping[str, Any]) -> Block:
+    return Block(str(data["label"]), str(data["text"]), _box(data.get("box")), _number(data.get("confidence")))
+
+
+def _box(value: Any) -> Box | None:
+    if value is None:
+        return None
+    x1, y1, x2, y2 = (min(max(int(number), 0), COORD_MAX) for number in value)
+    return x1, y1, x2, y2
+
+
+def _embedded(uri: Any) -> Path | None:
+    """Put an embedded page image into the run folder, where page images live."""
+    if uri is None:
+        return None
+    from uocr_nb.support.state import run_folder, write_atomic
+
+    content = base64.b64decode(str(uri).partition(",")[2], validate=True)
+    ending = next((ending for magic, (_kind, ending) in _MAGIC.items() if content.startswith(magic)), None)
+    if ending is None:
+        raise ValueError("an embedded image is neither JPEG nor PNG")
+    path = run_folder() / f"{hashlib.sha256(content).hexdigest()}{ending}"
+    return path if path.is_file() else write_atomic(path, content)
+
+
+def _origin(data: Mapping[str, Any], base: Path | None) -> Any:
+    """Source and render spec, from which `Page.image` renders again when the file is still there."""
+    told = data.get("origin")
+    if told is None:
+        return None
+    from uocr_nb.sources.types import RenderSpec, Source
+
+    kind = told["kind"]
+    if kind not in ("pdf", "image"):
+        raise ValueError(f"{kind!r} is no kind of source")
+    spec = RenderSpec(dpi=_number(told.get("dpi")), mode=str(told.get("mode", "gundam")))
+    path = Path(told["path"])
+    tried = [folder / path for folder in (base, Path.cwd()) if folder is not None]
+    if base is not None:
+        tried.append(base / path.name)
+    found = next((candidate for candidate in tried if candidate.is_file()), tried[0])
+    return Source(name=str(data["source"]), kind=kind, path=found.resolve()), spec
+
+
+def to_dataframe(document: Document) -> Any:
+    """One row a block: source, page, number, label, text, x1, y1, x2, y2, confidence, status.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `page` is the position in the document, `number` the block's on its page, both from 1.
+
+    Raises
+    ------
+    MissingExtraError
+        When pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("A table of blocks needs pandas.", "data", "pandas") from error
+    rows = [row for page in document.pages for row in _rows(page)]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    whole = {name: "Int64" for name in ("number", "x1", "y1", "x2", "y2")}
+    return frame.astype(whole | {"confidence": "Float64"})
+
+
+def _rows(page: Page) -> list[tuple[Any, ...]]:
+    status = str(page.status)
+    nothing = (None,) * 4
+    return [
+        (page.source, page.position, number, b.label, b.text, *(b.box or nothing), b.confidence, status)
+        for number, b in enumerate(page.blocks, 1)
+    ]

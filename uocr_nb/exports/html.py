@@ -1,0 +1,38 @@
+"""A whole HTML page that needs no network, no script and no kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uocr_nb.markup.safe_html import escape
+from uocr_nb.views.page_html import document_html
+
+if TYPE_CHECKING:
+    from uocr_nb.document.model import Document
+
+__all__ = ["to_html"]
+
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Nothing is fetched and nothing runs, whatever the text of a page holds."""
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0 auto; padding: 16px; max-width: 1200px; background: Canvas; color: CanvasText;
+  font-family: system-ui, -apple-system, "Segoe UI", sans-serif; }
+td, th, .uo-no { font-variant-numeric: tabular-nums; }
+@media print { body { padding: 0; } .uo-page { break-before: auto; } .uo-row { break-inside: avoid-page; } }
+"""
+
+
+def to_html(document: Document) -> str:
+    """Every page of the document, unfolded and in full."""
+    sources = list(dict.fromkeys(page.source for page in document.pages))
+    title = sources[0] if len(sources) == 1 else f"{len(sources):,} sources"
+    return (
+        '<!DOCTYPE html>\n<html lang="">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"{document_html(document, whole=True)}\n</body>\n</html>\n"
+    )

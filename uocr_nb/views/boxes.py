@@ -1,0 +1,181 @@
+"""The page picture with its boxes: absolutely placed divs over one image, in percent, so that they scale with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from uocr_nb.document.model import COORD_MAX, Status
+from uocr_nb.markup.safe_html import escape
+from uocr_nb.views.icons import hatch
+from uocr_nb.views.labels import block_name, label_style, tag_of
+from uocr_nb.views.rows import extent, table_of
+from uocr_nb.views.styles import HAIR, MONO
+
+if TYPE_CHECKING:
+    from uocr_nb.document.model import Box, Page
+    from uocr_nb.views.pictures import Pictures
+
+__all__ = ["Tag", "paper_html", "place_tags", "unread"]
+
+_NOMINAL = 380.0
+"""Width in px at which the picture is usually seen; tags have a fixed size, so whether they fit depends on it."""
+
+_TAG_ROOM = 34.0
+"""px that a tag needs left of its box; with less it moves inside."""
+
+_TAG_HEIGHT = 11.0
+_MAX_TAGS = 150
+_MAX_BOXES = 300
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Where the number and code of a box stand.
+
+    Attributes
+    ----------
+    number : int
+        Of the block, from 1.
+    inside : bool
+        In the box's top left corner rather than left of it.
+    down : float
+        px by which it moves down, so that it does not cover the tag above.
+    """
+
+    number: int
+    inside: bool
+    down: float = 0.0
+
+
+def place_tags(boxes: dict[int, Box], ratio: float) -> dict[int, Tag]:
+    """Place the tags of `boxes` (number -> box) on a page of which `ratio` is height by width."""
+    across, along = _NOMINAL / COORD_MAX, _NOMINAL * ratio / COORD_MAX
+    tags: dict[int, Tag] = {}
+    taken: list[tuple[float, float, float]] = []  # left, top, right of tags placed so far
+    for number, (x1, y1, _x2, _y2) in sorted(boxes.items(), key=lambda item: (item[1][1], item[1][0])):
+        left, top = x1 * across, y1 * along
+        room = left - _edge_before(number, boxes, top / along, (top + _TAG_HEIGHT) / along) * across
+        inside = room < _TAG_ROOM
+        from_, to = (left, left + _TAG_ROOM) if inside else (left - _TAG_ROOM, left)
+        down = 0.0
+        for other_left, other_top, other_right in taken:
+            apart = top + down - other_top
+            if other_left < to and from_ < other_right and apart < _TAG_HEIGHT:
+                down = min(down + _TAG_HEIGHT - apart, _TAG_HEIGHT)
+        taken.append((from_, top + down, to))
+        tags[number] = Tag(number, inside, round(down, 1))
+    return tags
+
+
+def _edge_before(number: int, boxes: dict[int, Box], top: float, bottom: float) -> float:
+    """The right edge of what stands left of a box at the height of its tag: another box, or the paper's own edge."""
+    x1 = boxes[number][0]
+    return max(
+        (
+            min(other[2], x1)
+            for n, other in boxes.items()
+            if n != number and other[0] < x1 and other[1] < bottom and top < other[3]
+        ),
+        default=0,
+    )
+
+
+def unread(page: Page) -> list[Box]:
+    """Regions of the page (0..999) that the model did not reach, as far as the boxes tell."""
+    if page.status in (Status.MISSING, Status.FAILED):
+        return [(0, 0, COORD_MAX, COORD_MAX)]
+    if page.status not in (Status.TRUNCATED, Status.LOOPING):
+        return []
+    boxes = [block.box for block in page.blocks if block.box is not None]
+    if not boxes:
+        return [(0, 0, COORD_MAX, COORD_MAX)]
+    regions = []
+    lowest = max(box[3] for box in boxes)
+    last = boxes[-1]
+    below = [box for box in boxes if box[1] >= last[3] and box[0] < last[2] and last[0] < box[2]]
+    if last[3] < lowest and not below:  # the last column ends higher than the one before it
+        regions.append((last[0], last[3], last[2], lowest))
+    if lowest < COORD_MAX:
+        regions.append((0, lowest, COORD_MAX, COORD_MAX))
+    return regions
+
+
+def paper_html(page: Page, pictures: Pictures) -> str:
+    """The page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read."""
+    if pictures.page:
+        paper = (
+            f'<img class="uo-image" alt="Page {page.position}" src="{pictures.page}" style="display:block;width:100%;'
+            'max-width:none;height:auto;margin:0;padding:0;border:0">'
+        )
+    else:
+        paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="padding:{pictures.ratio * 100:.2f}% 0 0"></div>'
+    layer = "".join([*_boxes(page, pictures.ratio), *_unread(page)])
+    return (
+        '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
+        f'margin:0 16px 14px 0;border:{HAIR}">'
+        '<div class="uo-sheet" style="position:relative;overflow:hidden;background-color:#ffffff;color:#1b1f24;'
+        f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;white-space:nowrap">{paper}{layer}</div></div>'
+    )
+
+
+def _boxes(page: Page, ratio: float) -> list[str]:
+    boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
+    boxes = dict(list(boxes.items())[:_MAX_BOXES])
+    tags = place_tags(boxes, ratio) if len(boxes) <= _MAX_TAGS else {}
+    return [_box(page, number, box, tags.get(number)) for number, box in boxes.items()]
+
+
+def _percent(value: float) -> str:
+    return f"{value / COORD_MAX * 100:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def _place(box: Box) -> str:
+    x1, y1, x2, y2 = box
+    return f"left:{_percent(x1)};top:{_percent(y1)};width:{_percent(x2 - x1)};height:{_percent(y2 - y1)}"
+
+
+def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
+    block = page.blocks[number - 1]
+    style = label_style(block.label)
+    # The outset is 3 px across and 2 px along, outside which the line is drawn; the data stay untouched.
+    line = style.width
+    colour = style.paper + ("cc" if style.family in ("text", "code") else "")
+    ground = f"background-color:{style.paper}0f;" if style.fill else ""
+    name = block_name(page, number, extent(table_of(block)))
+    return (
+        f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" style="position:absolute;{_place(box)};'
+        f"box-sizing:content-box;margin:{-2 - line:g}px 0 0 {-3 - line:g}px;padding:2px 3px;{ground}"
+        f'border:{line:g}px {style.line} {colour}">{_tag(number, block.label, tag)}</div>'
+    )
+
+
+def _tag(number: int, label: str, tag: Tag | None) -> str:
+    if tag is None:
+        return ""
+    side = (
+        "left:0;background-color:#ffffffe6;"
+        if tag.inside
+        else "right:100%;margin:0 4px 0 0;background-color:#ffffffb3;"
+    )
+    return (
+        f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{side}padding:0 1px;'
+        f'color:{label_style(label).paper}">{escape(tag_of(number, label))}</span>'
+    )
+
+
+def _unread(page: Page) -> list[str]:
+    regions = unread(page)
+    parts = []
+    for n, box in enumerate(regions):
+        words = (
+            '<span style="position:absolute;left:8px;bottom:8px;padding:1px 5px;background-color:#ffffffe6;color:#8a5200;'
+            'font-size:12px;line-height:16px">not read</span>'
+            if n == len(regions) - 1
+            else ""
+        )
+        parts.append(
+            f'<div class="uo-unread" title="not read" style="position:absolute;overflow:hidden;{_place(box)};'
+            f'box-sizing:border-box;background-color:#fff5e04d;border-top:1px dashed #8a5200">{hatch()}{words}</div>'
+        )
+    return parts

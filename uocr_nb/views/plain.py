@@ -1,0 +1,217 @@
+"""The document as plain text: 80 columns, no colour needed, the codes carry the labels."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from uocr_nb.document.model import Status
+from uocr_nb.markup.markdown import block_text
+from uocr_nb.views.labels import FIGURES, code_of, label_name, label_style
+from uocr_nb.views.rows import is_number, numeric_columns, table_of
+from uocr_nb.views.words import count, facts, retry_line, status_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from uocr_nb.document.model import Block, Document, Page
+    from uocr_nb.markup.tables import Grid
+
+__all__ = ["COLUMNS", "cells", "clip", "document_plain", "page_plain", "printable", "wrap"]
+
+COLUMNS = 80
+"""Width of a terminal nobody has made wider."""
+
+_INDENT = " " * 9
+_WIDTH = COLUMNS - len(_INDENT)
+_EXCERPT_LINES = 2
+_EXCERPT_ROWS = 4
+_EXCERPT_BLOCKS = 40
+_MAX_CELL = 24
+
+# Control characters, escape sequences among them, and marks that turn the direction of the text around them:
+# a terminal would obey them.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def printable(text: str) -> str:
+    """The text without characters that a terminal obeys instead of showing."""
+    return _UNSAFE.sub("", text.replace("\t", " "))
+
+
+def cells(text: str) -> int:
+    """Columns that the text takes on a terminal: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(c) for c in text)
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def clip(text: str, width: int) -> str:
+    """The text in at most `width` columns; ``...`` at its end when something is missing."""
+    if cells(text) <= width:
+        return text
+    return _head(text, width - 3).rstrip() + "..." if width > 3 else _head(text, width)  # the dots themselves
+
+
+def _head(text: str, width: int) -> str:
+    used = 0
+    for n, char in enumerate(text):
+        used += _cells(char)
+        if used > width:
+            return text[:n]
+    return text
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; broken at spaces, and anywhere where there are none (Chinese, long URLs)."""
+    lines: list[str] = []
+    for paragraph in text.splitlines():
+        line = ""
+        for word in paragraph.split():
+            joined = f"{line} {word}" if line else word
+            if cells(joined) <= width:
+                line = joined
+                continue
+            # A long word fills the line it begins on if it holds wide characters, as they may be broken anywhere.
+            if line and cells(word) > len(word):
+                part = _head(word, width - cells(line) - 1)
+                line, word = (f"{line} {part}" if part else line), word[len(part) :]  # noqa: PLW2901
+            if line:
+                lines.append(line)
+            while cells(word) > width:
+                part = _head(word, width) or word[0]
+                lines.append(part)
+                word = word[len(part) :]  # noqa: PLW2901 - what is left of it
+            line = word
+        if line:
+            lines.append(line)
+    return lines
+
+
+def document_plain(doc: Document) -> str:
+    """The document for a terminal: how its pages are, the first page in short, and the lines that show more."""
+    pages = doc.pages
+    if not pages:
+        return "A document without pages."
+    lines = [_title(pages)]
+    lines += [f"  ! {printable(text)}" for text in doc.own_warnings[:5]]
+    lines += _page_lines(pages[0], whole=False)
+    lines += _last_lines(pages)
+    return "\n".join(lines)
+
+
+def page_plain(page: Page) -> str:
+    """One page for a terminal, its text in full."""
+    return "\n".join([f"{printable(page.source)}   page {page.number}", *_page_lines(page, whole=True)])
+
+
+def _title(pages: Sequence[Page]) -> str:
+    sources = list(dict.fromkeys(page.source for page in pages))
+    name = printable(sources[0]) if len(sources) == 1 else f"{len(sources):,} sources"
+    said = ", ".join(text for _status, text in status_counts(pages))
+    return f"{clip(name, 40)}   {count(len(pages), 'page')}: {said}"
+
+
+def _last_lines(pages: Sequence[Page]) -> list[str]:
+    more = len(pages) - 1
+    parts = []
+    if more == 1:
+        parts.append("1 more page: doc.page(2)")
+    elif more:
+        parts.append(f"{more:,} more pages: doc.page(2) ... doc.page({len(pages)})")
+    if again := retry_line(pages):
+        parts.append(again)
+    line = ".  ".join(parts)
+    return [line] if line else []
+
+
+def _page_lines(page: Page, *, whole: bool) -> list[str]:
+    head = [f"page {page.position}", str(page.status), count(len(page.blocks), "block"), *facts(page)]
+    lines = ["  ".join(head)]
+    if page.status is not Status.OK:
+        lines += _indented("  ", wrap(printable(page.reason), COLUMNS - 2))
+    for warning in page.warnings if whole else page.warnings[:3]:
+        lines += _indented("  ", wrap(f"! {printable(warning)}", COLUMNS - 2))
+    blocks = page.blocks if whole else page.blocks[:_EXCERPT_BLOCKS]
+    for number in range(1, len(blocks) + 1):
+        lines += _block_lines(page, number, whole=whole)
+    if len(blocks) < len(page.blocks):
+        left = len(page.blocks) - len(blocks)
+        lines.append(f"{_INDENT}{count(left, 'more block')}: print(doc.page({page.position}))")
+    if page.status in (Status.TRUNCATED, Status.LOOPING):
+        lines.append(f"{_INDENT}{'- ' * 10}cut here")
+    return lines
+
+
+def _indented(indent: str, lines: Iterable[str]) -> list[str]:
+    return [indent + line for line in lines]
+
+
+def _block_lines(page: Page, number: int, *, whole: bool) -> list[str]:
+    block = page.blocks[number - 1]
+    grid = table_of(block)
+    if grid is not None:
+        body = _table_lines(page, number, grid, whole=whole)
+    else:
+        text = printable(block_text(block)).strip()
+        body = wrap(text, _WIDTH) or [_without_text(block)]
+        if not whole and len(body) > _EXCERPT_LINES:
+            body = [
+                *body[: _EXCERPT_LINES - 1],
+                clip(body[_EXCERPT_LINES - 1], _WIDTH - 4).removesuffix("...") + " ...",
+            ]
+    first = f"{number:>4} {code_of(block.label):<2}  "
+    return [first + body[0], *_indented(_INDENT, body[1:])]
+
+
+def _without_text(block: Block) -> str:
+    if block.label in FIGURES:
+        return f"({label_name(block.label)})"
+    return f"({label_style(block.label).family} without text)"
+
+
+def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[str]:
+    matrix = [[" ".join(printable(text).split()) for text in row] for row in grid.matrix()]
+    columns = max(map(len, matrix))
+    matrix = [row + [""] * (columns - len(row)) for row in matrix]
+    rows = matrix if whole else matrix[:_EXCERPT_ROWS]
+    widths = [min(max(cells(row[c]) for row in rows), _MAX_CELL) for c in range(columns)]
+    fit = _columns_that_fit(widths)
+    right = numeric_columns(grid)
+    lines = [_table_row(row[:fit], widths, right) for row in rows]
+    if fit < columns:
+        lines[0] = f"{lines[0].ljust(_WIDTH - 6)}  +{columns - fit}"
+    index = sum(block.label == "table" for block in page.blocks[: number - 1])
+    left = len(matrix) - len(rows)
+    if left or fit < columns:
+        words = f"{count(left, 'more row')}: " if left else "All columns: "
+        lines.append(f"{words}doc.page({page.position}).tables[{index}].df")
+    return lines
+
+
+def _columns_that_fit(widths: Sequence[int]) -> int:
+    if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH:
+        return len(widths)
+    used, fit = 0, 0
+    for width in widths:
+        used += width + 2
+        if used > _WIDTH - 6:  # the mark of what is missing: "  +12"
+            break
+        fit += 1
+    return max(fit, 1)
+
+
+def _table_row(row: Sequence[str], widths: Sequence[int], right: set[int]) -> str:
+    parts = []
+    for column, text in enumerate(row):
+        shown = clip(text, widths[column])
+        gap = " " * (widths[column] - cells(shown))
+        parts.append(gap + shown if column in right and (is_number(text) or not column) else shown + gap)
+    return "  ".join(parts).rstrip()
