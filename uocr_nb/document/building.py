@@ -100,7 +100,7 @@ Event = PageOpened | BlockOpened | TextGrown | BlockClosed | Restarted
 _NOTHING = re.compile(
     r"^[ \t]*+(?:\[(?:non-text|no text detected)\]|\(no text(?: to output)?\))[ \t]*+$\n?", re.MULTILINE | re.IGNORECASE
 )
-_ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|\\Z))")
+_ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
 _LOST_OPENING = re.compile(r"[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+")
 _LOOK_BACK = 300
 

@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 _DET = ("<|det|>", "<|/det|>")
-_TO_ESCAPE = re.compile("<(?=\u200b*+(?:[|｜]|PAGE|\\Z))")
+_TO_ESCAPE = re.compile("<(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
 _SPECIAL = re.compile(r"</?t[dr]>|<image>|<\|/?(?:ref|det)\|>|<\|grounding\|>")
 
 
