@@ -75,6 +75,9 @@ class Engine:
         reply = self.script(number, body)
         if reply.status != 200:
             return JSONResponse({"error": {"message": reply.message}}, reply.status, reply.headers)
+        if not body.get("stream"):
+            choice = {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": reply.finish}
+            return JSONResponse({"object": "chat.completion", "choices": [choice]})
         return StreamingResponse(self._stream(reply), media_type="text/event-stream")
 
     async def _stream(self, reply: Reply) -> AsyncIterator[bytes]:

@@ -1,0 +1,153 @@
+"""JupyterLab in headless Chromium, for tests that look at what a person sees."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TOKEN = "test"
+_FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_until(condition: Any, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds:g} s for {what}")
+        time.sleep(0.1)
+
+
+class Lab:
+    """One JupyterLab server in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        home = folder / ".home"
+        settings = home / "share" / "lab" / "settings"
+        settings.mkdir(parents=True)
+        quiet = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+        (settings / "overrides.json").write_text(
+            json.dumps({"@jupyterlab/apputils-extension:notification": quiet}), encoding="utf-8"
+        )
+        environment = {
+            **os.environ,
+            "HOME": str(home),
+            "JUPYTERLAB_SETTINGS_DIR": str(home / "user-settings"),
+            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "JUPYTER_CONFIG_DIR": str(home / "config"),
+            "JUPYTER_DATA_DIR": str(home / "data"),
+        }
+        self.log = (folder / "lab.log").open("wb")
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={self.port}",
+                "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", "--allow-root",
+                f"--ServerApp.root_dir={folder}", "--ServerApp.disable_check_xsrf=True",
+                "--LabApp.expose_app_in_browser=True", f"--LabApp.app_settings_dir={settings}",
+            ],
+            env=environment,
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
+        )  # fmt: skip
+        wait_until(self._answers, 90, "JupyterLab to answer")
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, (self.folder / "lab.log").read_text(errors="replace")[-2000:]
+        with contextlib.suppress(OSError), urllib.request.urlopen(self.api("status"), timeout=5) as answer:
+            return bool(answer.status == 200)
+        return False
+
+    def api(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}/api/{path}?token={TOKEN}"
+
+    def kernels(self) -> list[str]:
+        with urllib.request.urlopen(self.api("kernels"), timeout=10) as answer:
+            return [kernel["id"] for kernel in json.load(answer)]
+
+    def close(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+class Notebook:
+    """One notebook open in the browser."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def run_all(self, seconds: float = 300) -> None:
+        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached")
+        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        self.wait_idle(seconds)
+
+    def wait_idle(self, seconds: float = 300) -> None:
+        # Every code cell has its number, none a star, and the kernel is idle.
+        self.page.wait_for_function(
+            """() => {
+                const cells = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(e => e.textContent.trim());
+                const idle = document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]');
+                return idle && cells.length && cells.every(text => /\\[\\d+\\]/.test(text) || text === '[ ]:');
+            }""",
+            timeout=seconds * 1000,
+        )
+
+    def save(self) -> None:
+        self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save') }")
+
+    def theme(self, name: str) -> None:
+        self.page.evaluate(
+            "async (name) => { await window.jupyterapp.commands.execute('apputils:change-theme', {theme: name}) }", name
+        )
+        self.page.wait_for_timeout(500)
+
+
+def kernelspec(name: str = "python3") -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": name, "display_name": "Python 3 (ipykernel)", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+
+
+@contextlib.contextmanager
+def browser(executable: str, *, offline: bool = False, **options: Any) -> Iterator[Any]:
+    """A browser context; `offline` cuts every network but loopback."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=executable, args=_FLAGS, headless=True)
+        try:
+            context = chromium.new_context(**{"viewport": {"width": 1180, "height": 1400}, **options})
+            if offline:
+                context.set_offline(True)
+            yield context
+        finally:
+            chromium.close()
+
+
+def open_notebook(context: Any, lab: Lab, name: str) -> Notebook:
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{name}?token={TOKEN}&reset", wait_until="domcontentloaded")
+    page.wait_for_selector(".jp-Notebook", timeout=60_000)
+    return Notebook(page)
