@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 # Set before anything of the project is imported, and inherited by every process that a test starts.
 _FOLDER = Path(tempfile.mkdtemp(prefix="uocr-tests-"))

@@ -20,12 +20,46 @@ from uocr_nb.document.model import Block
 
 PIECES = st.sampled_from(
     [
-        *("<|det|>", "<|/det|>", "<|ref|>", "<|/ref|>", "<PAGE>", "<PAGE>\n", "<｜end▁of▁sentence｜>", "<|end_of_sentence|>"),
+        *(
+            "<|det|>",
+            "<|/det|>",
+            "<|ref|>",
+            "<|/ref|>",
+            "<PAGE>",
+            "<PAGE>\n",
+            "<｜end▁of▁sentence｜>",
+            "<|end_of_sentence|>",
+        ),
         *("text", "title", "table_", "list", "Unknown-9", "[1, 2, 3, 4]", "[[1,2,3,4],[5,6,7,8]]", "[- 325, s 331, 5]"),
-        *("[0.1, 0.2, 0.3, 0.4]", "[9999999, -5, 3, 4]", "[1, 2, 3", "[", "]", "<", "<|", "<|d", "<PA", "|>", "\n", " ", "\n\n"),
+        *(
+            "[0.1, 0.2, 0.3, 0.4]",
+            "[9999999, -5, 3, 4]",
+            "[1, 2, 3",
+            "[",
+            "]",
+            "<",
+            "<|",
+            "<|d",
+            "<PA",
+            "|>",
+            "\n",
+            " ",
+            "\n\n",
+        ),
         *("Ġ", "Ċ", "ĠĠĠ", "ä½ł", "[Non-Text]", "(no text)", "<table><tr><td>", "</table>", "\\[", "\\]", "\u200b"),
-        *("text [1, 2, 3, 4]", "\ntext [10, 20, 30, 40]Hi", "\nimage [1, 2, 3, 4]\n", "<|det|>text [1, 2, 3, 4]<|/det|>", "price $5"),
-        *("<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>", "<|det|>text [5, 6, 1, 2]<|/det|>word", "a" * 140, "x" * 5000),
+        *(
+            "text [1, 2, 3, 4]",
+            "\ntext [10, 20, 30, 40]Hi",
+            "\nimage [1, 2, 3, 4]\n",
+            "<|det|>text [1, 2, 3, 4]<|/det|>",
+            "price $5",
+        ),
+        *(
+            "<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>",
+            "<|det|>text [5, 6, 1, 2]<|/det|>word",
+            "a" * 140,
+            "x" * 5000,
+        ),
     ]
 )
 ANSWERS = st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=30).map("".join)
@@ -115,7 +149,9 @@ NUMBERS = st.integers(0, 999)
 BOXES = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS).map(
     lambda b: (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))
 )
-LABELS = st.one_of(st.sampled_from(["text", "title", "table", "page_number"]), st.from_regex(r"[a-z_][a-z0-9_-]{0,20}", fullmatch=True))
+LABELS = st.one_of(
+    st.sampled_from(["text", "title", "table", "page_number"]), st.from_regex(r"[a-z_][a-z0-9_-]{0,20}", fullmatch=True)
+)
 NO_MARK = ANSWERS.map(lambda text: text.replace("[Non-Text]", "").replace("(no text)", "").strip())
 BLOCKS = st.builds(Block, LABELS, NO_MARK, BOXES)
 

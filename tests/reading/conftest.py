@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from uocr_nb.serving import start
 
