@@ -1,0 +1,269 @@
+"""From regions to blocks: labels, text and boxes as the model would write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from uocr_nb.local_server.geometry import Rect, union
+from uocr_nb.local_server.latex import display_formula
+from uocr_nb.local_server.layout import Region
+from uocr_nb.local_server.order import reading_order, split_columns
+from uocr_nb.local_server.ppocr import Line
+from uocr_nb.local_server.tables import build_table, split_line, table_html
+
+__all__ = ["Spoken", "page_blocks"]
+
+Run = tuple[str, float]
+"""A stretch of text with the score of its reading (1.0 for markup)."""
+
+_LABELS = {
+    "title": "title",
+    "section-header": "title",
+    "text": "text",
+    "list-item": "list-item",
+    "page-header": "header",
+    "page-footer": "footer",
+    "footnote": "page_footnote",
+    "caption": "caption",
+    "formula": "equation",
+    "table": "table",
+    "picture": "image",
+}
+_PAGE_NUMBER = re.compile(
+    r"^\W*(?:(?:page|p\.|seite|página|pagina|стр\.?|第)\s*)?(?:\d{1,4}|[ivxlcdm]{1,7}|[IVXLCDM]{1,7}|[A-Z]-\d{1,3})"
+    r"(?:\s*(?:/|of|von|de|sur|из)\s*\d{1,4})?(?:\s*页)?\W*$",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*(?:[•●○◦▪▫■□‣∙·*]\s*|[-–—]\s+|o\s+(?=[A-Z]))")
+_NUMBERED = re.compile(r"^\s*(?:\(?\d{1,2}[.)]|\(?[a-z][.)]|\([ivx]+\))\s+")
+_TABLE_CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|表)\s*[A-Z]?\d", re.IGNORECASE)
+_IMAGE_CAPTION = re.compile(r"^(?:figure|fig\.|abbildung|abb\.|chart|plate|图)\s*[A-Z]?\d", re.IGNORECASE)
+_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\u3000-\u303f]")
+_NUMBER = re.compile(r"^[\s\-−+$€£]*\d[\d.,]*\s*%?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A block before it is written out.
+
+    Attributes
+    ----------
+    label : str
+        One of the model's labels.
+    rect : Rect
+        Pixels of the picture as read.
+    runs : tuple
+        Text in stretches, each with the score of its reading.
+    """
+
+    label: str
+    rect: Rect
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(text for text, _ in self.runs)
+
+
+def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect]) -> list[Spoken]:
+    """Blocks of a page in reading order."""
+    lines = [line for region in regions for line in region.lines]
+    unit = median(line.box.height for line in lines) if lines else 16.0
+    parts = _with_pictures(_split(regions), pictures)
+    blocks = [_spoken(part) for part in parts]
+    blocks = _captions(blocks, unit)
+    first = [block for block in blocks if block.label == "header"]
+    last = [block for block in blocks if block.label in ("footer", "page_footnote")]
+    numbers = [block for block in blocks if block.label == "page_number"]
+    body = [block for block in blocks if block.label not in ("header", "footer", "page_number", "page_footnote")]
+    if numbers:
+        middle = median(line.box.cy for line in lines)
+        first += [block for block in numbers if block.rect.cy < middle]
+        last += [block for block in numbers if block.rect.cy >= middle]
+    ordered = (
+        _top_down(first, unit)
+        + reading_order(body, lambda block: block.rect, unit)
+        + sorted(_top_down(last, unit), key=lambda block: block.label != "page_footnote")
+    )
+    return _lists(ordered)
+
+
+def _top_down(blocks: Sequence[Spoken], unit: float) -> list[Spoken]:
+    return sorted(blocks, key=lambda block: (round(block.rect.cy / (0.8 * unit)), block.rect.x1))
+
+
+def _split(regions: Sequence[Region]) -> list[Region]:
+    """Regions that reach over a gutter become one for each column."""
+    parts: list[Region] = []
+    for region in regions:
+        if region.kind in ("table", "picture"):
+            parts.append(region)
+            continue
+        for numbers in split_columns([line.box for line in region.lines]):
+            members = tuple(region.lines[n] for n in numbers)
+            parts.append(Region(region.kind, union(line.box for line in members), members))
+    return parts
+
+
+def _with_pictures(regions: Sequence[Region], pictures: Sequence[Rect]) -> list[Region]:
+    """Add the pictures found by their ink; what the model calls a picture grows to the ink it touches."""
+    found: list[Region] = []
+    used: set[int] = set()
+    for region in regions:
+        if region.kind != "picture":
+            found.append(region)
+            continue
+        touching = [
+            n for n, box in enumerate(pictures) if box.shared(region.box) > 0.3 * min(box.area, region.box.area)
+        ]
+        used.update(touching)
+        box = union([region.box, *(pictures[n] for n in touching)])
+        if _is_prose(region.lines, box):
+            found.append(Region("text", region.box, region.lines))
+        else:
+            found.append(Region("picture", box, region.lines))
+    texts = [line.box for region in found if region.kind != "picture" for line in region.lines]
+    tables = [region.box for region in found if region.kind == "table"]
+    for n, box in enumerate(pictures):
+        written = sum(text.shared(box) for text in texts)
+        if n in used or written > 0.15 * box.area or any(box.covered_by(table) > 0.5 for table in tables):
+            continue
+        found.append(Region("picture", box, ()))
+    return found
+
+
+def _is_prose(lines: Sequence[Line], box: Rect) -> bool:
+    """True when a "picture" is rather text: dense, or made of long lines."""
+    if not lines:
+        return False
+    covered = sum(line.box.area for line in lines) / max(1.0, box.area)
+    return covered > 0.4 or (covered > 0.2 and median(len(line.text) for line in lines) > 25)
+
+
+def _spoken(region: Region) -> Spoken:
+    label = _LABELS.get(region.kind, "text")
+    if label == "table":
+        return _table(region)
+    if label == "image":
+        return Spoken("chart" if _is_chart(region) else "image", region.box)
+    rows = text_rows(region.lines)
+    if label == "equation":
+        text = display_formula([" ".join(line.text for line in row) for row in rows])
+        return Spoken(label, region.box, ((text, _mean(region.lines)),))
+    runs = _flow(rows)
+    text = "".join(run[0] for run in runs)
+    if label in ("header", "footer") and _PAGE_NUMBER.match(text):
+        label = "page_number"
+    return Spoken(label, region.box, runs)
+
+
+def _mean(lines: Sequence[Line]) -> float:
+    return sum(line.score for line in lines) / len(lines) if lines else 1.0
+
+
+def _is_chart(region: Region) -> bool:
+    """Axis numbers: at least three bare numbers in one column or one row."""
+    numbers = [line.box for line in region.lines if _NUMBER.match(line.text)]
+    return any(
+        sum(1 for other in numbers if abs(other.x2 - box.x2) < box.height) >= 3
+        or sum(1 for other in numbers if abs(other.cy - box.cy) < 0.5 * box.height) >= 3
+        for box in numbers
+    )
+
+
+def _table(region: Region) -> Spoken:
+    pieces = [piece for line in region.lines for piece in split_line(line)]
+    cells = build_table(pieces)
+    return Spoken("table", region.box, _scored(table_html(cells), _mean(region.lines)))
+
+
+def _scored(markup: str, score: float) -> tuple[Run, ...]:
+    """Markup is certain, what stands between has the score of its reading."""
+    return tuple((part, 1.0 if part.startswith("<") else score) for part in re.split(r"(<[^>]*>)", markup) if part)
+
+
+def text_rows(lines: Sequence[Line]) -> list[list[Line]]:
+    """Lines of a block grouped into rows, top down, each from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda item: item.box.cy):
+        if rows and any(_same_row(line.box, other.box) for other in rows[-1]):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [sorted(row, key=lambda item: item.box.x1) for row in rows]
+
+
+def _same_row(a: Rect, b: Rect) -> bool:
+    return a.overlap_y(b) > 0.5 * min(a.height, b.height) and a.overlap_x(b) < 0.5 * min(a.width, b.width)
+
+
+def _flow(rows: Sequence[Sequence[Line]]) -> tuple[Run, ...]:
+    """The lines as flowing text: no space where Chinese or a hyphen meets the line's end."""
+    runs: list[Run] = []
+    for row in rows:
+        for line in row:
+            text = line.text.strip()
+            if runs:
+                before = runs[-1][0]
+                tight = (_CJK.match(before[-1]) and _CJK.match(text[0])) or (
+                    re.search(r"[a-z]-$", before) and text[0].islower()
+                )
+                text = text if tight else " " + text
+            runs.append((text, line.score))
+    return tuple(runs)
+
+
+def _captions(blocks: Sequence[Spoken], unit: float) -> list[Spoken]:
+    """Captions by their first word, else by what is nearest."""
+    targets = [block for block in blocks if block.label in ("image", "chart", "table")]
+    done: list[Spoken] = []
+    for block in blocks:
+        label = block.label
+        near = min(targets, key=lambda target: _distance(block.rect, target.rect), default=None)
+        close = near is not None and _distance(block.rect, near.rect) < 4 * unit
+        if label in ("caption", "text", "list-item", "title") and (label == "caption" or close):
+            if _TABLE_CAPTION.match(block.text):
+                label = "table_caption"
+            elif _IMAGE_CAPTION.match(block.text):
+                label = "image_caption"
+            elif label == "caption":
+                label = "text" if near is None else "table_caption" if near.label == "table" else "image_caption"
+        done.append(Spoken(label, block.rect, block.runs))
+    return done
+
+
+def _distance(a: Rect, b: Rect) -> float:
+    across = max(0.0, a.x1 - b.x2, b.x1 - a.x2)
+    along = max(0.0, a.y1 - b.y2, b.y1 - a.y2)
+    return along + 2 * across
+
+
+def _lists(blocks: Sequence[Spoken]) -> list[Spoken]:
+    """Items begin with "- " or their number; after the items of a list comes an empty box around them."""
+    out: list[Spoken] = []
+    items: list[Spoken] = []
+    for block in [*blocks, None]:
+        if block is not None and block.label == "list-item":
+            item = Spoken("text", block.rect, _item(block.runs))
+            items.append(item)
+            out.append(item)
+            continue
+        if len(items) > 1:
+            out.append(Spoken("list", union(item.rect for item in items)))
+        items = []
+        if block is not None:
+            out.append(block)
+    return out
+
+
+def _item(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    if not runs:
+        return runs
+    (text, score), *rest = runs
+    if _NUMBERED.match(text):
+        return runs
+    return (("- " + _BULLET.sub("", text).lstrip(), score), *rest)

@@ -1,0 +1,124 @@
+"""One page through all the parts: found, read, turned, grouped, ordered, written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uocr_nb.document.model import Block
+from uocr_nb.local_server.blocks import Run, page_blocks
+from uocr_nb.local_server.frame import Frame, skew_of
+from uocr_nb.local_server.layout import LayoutModel
+from uocr_nb.local_server.pictures import find_pictures
+from uocr_nb.local_server.ppocr import Line, TextReader
+from uocr_nb.local_server.rotation import doubtful, lies_sideways, quarter_turns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Image = NDArray[np.uint8]
+    Quad = NDArray[np.float32]
+
+__all__ = ["Engine", "ReadBlock"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBlock:
+    """A block with the scores of its text.
+
+    Attributes
+    ----------
+    block : Block
+        Label, text and box in the frame of the picture as sent.
+    runs : tuple
+        The text again, in stretches with their scores.
+    """
+
+    block: Block
+    runs: tuple[Run, ...]
+
+
+class Engine:
+    """The embedded CPU engine: models loaded once, pages read one at a time.
+
+    Parameters
+    ----------
+    threads : int
+        Threads of the inference engines.
+    low_memory : bool
+        Smaller detection size, no memory pools.
+
+    Raises
+    ------
+    MissingExtraError
+        When the packages of the extra ``cpu`` are not installed.
+    """
+
+    def __init__(self, threads: int, *, low_memory: bool = False) -> None:
+        self.low_memory = low_memory
+        self.reader = TextReader(threads, low_memory=low_memory)
+        self.layout = LayoutModel(threads)
+        self.backend = self.reader.backend
+        self._alone = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Read a tiny page, so that the first real one does not pay for what is set up late."""
+        import cv2  # noqa: PLC0415 - comes with the extra
+
+        page = np.full((160, 480, 3), 255, dtype=np.uint8)
+        cv2.putText(page, "ready 1", (20, 90), cv2.FONT_HERSHEY_SIMPLEX, 2, (0, 0, 0), 3)
+        self.read(page)
+
+    def read(self, image: Image, check: Callable[[], None] | None = None) -> list[ReadBlock]:
+        """Blocks of the page on `image` (BGR), in reading order.
+
+        `check` is called between the stages and may raise to stop the work.
+        """
+        with self._alone:
+            frame, lines = self._lines(Frame.of(image), check)
+            if check is not None:
+                check()
+            regions = self.layout.regions(frame.image, lines)
+            if check is not None:
+                check()
+            spoken = page_blocks(regions, find_pictures(frame.image, lines))
+        return [
+            ReadBlock(Block(one.label, one.text, frame.box(one.rect), _confidence(one.runs)), one.runs)
+            for one in spoken
+        ]
+
+    def _lines(self, frame: Frame, check: Callable[[], None] | None) -> tuple[Frame, list[Line]]:
+        quads = self.reader.find(frame.image)
+        if quads and lies_sideways(quads):
+            turn = quarter_turns(self.reader, frame.image, quads, (0, 1, 3), check)
+            if turn:
+                frame = frame.turned(turn)
+                quads = self.reader.find(frame.image)
+        lines = self.reader.read(frame.image, quads, check)
+        if doubtful(lines):
+            turn = quarter_turns(self.reader, frame.image, quads, (0, 2), check)
+            if turn:
+                frame = frame.turned(turn)
+                quads = self.reader.find(frame.image)
+                lines = self.reader.read(frame.image, quads, check)
+        return self._level(frame, quads, lines, check)
+
+    def _level(
+        self, frame: Frame, quads: list[Quad], lines: list[Line], check: Callable[[], None] | None
+    ) -> tuple[Frame, list[Line]]:
+        """Straighten a crooked scan: upright boxes of leaning lines reach into one another."""
+        lean = skew_of(quads)
+        if not lean:
+            return frame, lines
+        frame, _ = frame.straightened(lean)
+        return frame, self.reader.read(frame.image, self.reader.find(frame.image), check)
+
+
+def _confidence(runs: tuple[Run, ...]) -> float | None:
+    """Mean score over the characters of what was read."""
+    weight = sum(len(text) for text, score in runs if score < 1.0)
+    return sum(len(text) * score for text, score in runs if score < 1.0) / weight if weight else None

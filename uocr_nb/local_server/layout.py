@@ -1,0 +1,155 @@
+"""Regions of a page by the layout model inside PyMuPDF.
+
+The model wants a PDF page, so the lines that were read are written invisibly onto a page that carries the picture.
+It is asked for classes and groups only: boxes come from the lines themselves, order and tables from our own code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uocr_nb.local_server.geometry import Rect, union
+from uocr_nb.local_server.ppocr import Line
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Image = NDArray[np.uint8]
+
+__all__ = ["LayoutModel", "Region"]
+
+PAGE_POINTS = 842.0
+"""Long side of the page given to the model: an A4 page, the size it knows best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One group of lines with the class that the model gave it.
+
+    Attributes
+    ----------
+    kind : str
+        text, title, picture, table, list-item, page-header, page-footer, section-header, footnote, caption, formula.
+    box : Rect
+        Around its lines, pixels; for a picture the model's own box where that is larger.
+    lines : tuple of Line
+        In no particular order.
+    """
+
+    kind: str
+    box: Rect
+    lines: tuple[Line, ...]
+
+
+class LayoutModel:
+    """The layout model, loaded once (PyMuPDF is not made for several threads: calls wait for one another).
+
+    Parameters
+    ----------
+    threads : int
+        Threads of the inference engine.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._lock = threading.Lock()
+        with _session_threads(threads):
+            import pymupdf  # noqa: PLC0415 - slow to import, and loads the model when it is
+            import pymupdf.layout  # noqa: PLC0415
+        pymupdf.TOOLS.mupdf_display_errors(False)
+        pymupdf.TOOLS.mupdf_display_warnings(False)
+
+    def regions(self, image: Image, lines: Sequence[Line]) -> list[Region]:
+        """Group `lines` of `image` (BGR); a line that the model leaves out is a region of its own."""
+        if not lines:
+            return []
+        with self._lock:
+            groups = self._ask(image, lines)
+        members: dict[int, list[Line]] = {n: [] for n in range(len(groups))}
+        regions: list[Region] = []
+        for line in lines:
+            best, share = -1, 0.0
+            for n, (_, _, boxes) in enumerate(groups):
+                covered = max((line.box.covered_by(box) for box in boxes), default=0.0)
+                if covered > share:
+                    best, share = n, covered
+            if best < 0 or share < 0.1:
+                regions.append(Region("text", line.box, (line,)))
+            else:
+                members[best].append(line)
+        for n, (kind, box, _) in enumerate(groups):
+            if members[n]:
+                around = union(line.box for line in members[n])
+                regions.append(Region(kind, union([around, box]) if kind == "picture" else around, tuple(members[n])))
+        return regions
+
+    def _ask(self, image: Image, lines: Sequence[Line]) -> list[tuple[str, Rect, list[Rect]]]:
+        import pymupdf  # noqa: PLC0415
+
+        height, width = image.shape[:2]
+        scale = PAGE_POINTS / max(width, height)
+        with pymupdf.open() as document:
+            page = document.new_page(width=max(20.0, width * scale), height=max(20.0, height * scale))
+            page.insert_image(page.rect, pixmap=_pixmap(pymupdf, image, page.rect))
+            shape = page.new_shape()
+            for line in lines:
+                _write(pymupdf, shape, line, scale)
+            shape.commit()
+            page.get_layout(return_raw=True)
+            found = page.layout_information or []
+        return [
+            (
+                str(group["class_name"]),
+                Rect(*(float(v) / scale for v in group["group_bbox"][:4])),
+                [Rect(*(float(v) / scale for v in box[:4])).grown(1) for box in group["bboxes"]],
+            )
+            for group in found
+        ]
+
+
+def _pixmap(pymupdf: Any, image: Image, rect: Any) -> Any:
+    import cv2  # noqa: PLC0415
+
+    size = (max(1, round(rect.width)), max(1, round(rect.height)))
+    small = np.ascontiguousarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA)[:, :, ::-1])
+    return pymupdf.Pixmap(pymupdf.csRGB, size[0], size[1], small.tobytes(), False)
+
+
+def _write(pymupdf: Any, shape: Any, line: Line, scale: float) -> None:
+    """Write the text of `line` invisibly, stretched over its box."""
+    text = "".join(char if char.isprintable() else " " for char in line.text)
+    wide = any(ord(char) > 255 for char in text)
+    # One glyph for one character: only the width and the pattern of digits and letters matter to the model.
+    font = "china-s" if wide else "helv"
+    size = max(1.0, line.box.height * scale * 0.85)
+    length = pymupdf.get_text_length(text, fontname=font, fontsize=size)
+    if length <= 0:
+        return
+    origin = pymupdf.Point(line.box.x1 * scale, line.box.y2 * scale - 0.2 * line.box.height * scale)
+    stretch = pymupdf.Matrix(line.box.width * scale / length, 1)
+    shape.insert_text(origin, text, fontsize=size, fontname=font, render_mode=3, morph=(origin, stretch))
+
+
+@contextmanager
+def _session_threads(threads: int) -> Iterator[None]:
+    """Give sessions opened inside `threads` threads: the layout model would take one for each core of the host."""
+    import onnxruntime  # noqa: PLC0415 - comes with the extra
+
+    plain = onnxruntime.InferenceSession
+
+    class Limited(plain):  # type: ignore[misc, valid-type]
+        def __init__(self, model: Any, sess_options: Any = None, **options: Any) -> None:
+            settings = sess_options or onnxruntime.SessionOptions()
+            settings.intra_op_num_threads = threads
+            super().__init__(model, sess_options=settings, **options)
+
+    onnxruntime.InferenceSession = Limited
+    try:
+        yield
+    finally:
+        onnxruntime.InferenceSession = plain
