@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,7 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 @contextlib.contextmanager
-def _told_as_request_errors(endpoint: Endpoint) -> Any:
+def _told_as_request_errors(endpoint: Endpoint) -> Iterator[None]:
     """Turn what the client and the network raise into our own words; none of them ever quotes a header."""
     import httpx2  # noqa: PLC0415 - heavy
     import openai  # noqa: PLC0415 - heavy
@@ -225,7 +225,8 @@ def _told_as_request_errors(endpoint: Endpoint) -> Any:
 
 def _refusal(endpoint: Endpoint, error: Any) -> RequestError:
     status = int(error.status_code)
-    message = _message_of(error)
+    # A server may repeat what it was sent, the key among it.
+    message = endpoint.hide(_message_of(error))
     if status == 401:
         return RequestError(
             f"{endpoint.name} refused the key (401).",

@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import queue
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,6 +48,33 @@ class _End:
     """Says that no more pages come."""
 
 
+class _Slots:
+    """The requests that may be under way at once, handed out in the order they are asked for.
+
+    A queue would not do: a newcomer may take from it before the one that was woken up.
+    """
+
+    def __init__(self, endpoints: Sequence[Endpoint], each: int | None) -> None:
+        counts = {endpoint.id: each or endpoint.slots for endpoint in endpoints}
+        # One of each in turn, so that several endpoints share the first pages already.
+        self._free = deque(
+            endpoint
+            for turn in range(max(counts.values()))
+            for endpoint in endpoints
+            if turn < counts[endpoint.id]
+        )
+        self.count = len(self._free)
+        self._fair = asyncio.Semaphore(self.count)
+
+    async def take(self) -> Endpoint:
+        await self._fair.acquire()
+        return self._free.popleft()
+
+    def give(self, endpoint: Endpoint) -> None:
+        self._free.append(endpoint)
+        self._fair.release()
+
+
 class _Run:
     """One call: its pages, where they are asked, and what has come back."""
 
@@ -81,11 +109,8 @@ class _Run:
         try:
             if self.sources:
                 self.items = await asyncio.to_thread(open_sources, self.sources, self.options, default_renderer())
-            slots: asyncio.Queue[Endpoint] = asyncio.Queue()
-            for endpoint in self.endpoints:
-                for _ in range(self.options.concurrency or endpoint.slots or 4):
-                    slots.put_nowait(endpoint)
-            room = asyncio.Semaphore(slots.qsize() + _AHEAD)
+            slots = _Slots(self.endpoints, self.options.concurrency)
+            room = asyncio.Semaphore(slots.count + _AHEAD)
             async with asyncio.TaskGroup() as group:
                 for item in self.items:
                     await room.acquire()
@@ -125,17 +150,17 @@ class _Run:
         self,
         item: Item,
         image: PageImage,
-        slots: asyncio.Queue[Endpoint],
+        slots: _Slots,
         room: asyncio.Semaphore,
         tell: Callable[[Any], None],
     ) -> None:
-        endpoint = await slots.get()
+        endpoint = await slots.take()
         self.reading.add(item.position)
         try:
             page = await self._page(endpoint, item, image)
         finally:
             self.reading.discard(item.position)
-            slots.put_nowait(endpoint)
+            slots.give(endpoint)
             room.release()
         self._finish(page, tell)
 
