@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import ImageChops
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from PIL.Image import Image
 
     from uocr_nb.sources.pdf import Drawn
@@ -56,7 +57,7 @@ def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
 
 
 def ink_share(grey: Image) -> float:
-    """Share of the pixels of `grey` (mode L) that differ clearly from the most frequent level, the paper."""
+    """Measure the share of pixels of `grey` (mode L) that differ clearly from its most frequent level, the paper."""
     levels = grey.histogram()
     paper = levels.index(max(levels))
     near = sum(levels[max(0, paper - _CLEAR) : paper + _CLEAR + 1])

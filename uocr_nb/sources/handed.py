@@ -26,7 +26,7 @@ _FIGURE_DPI = 165.0
 
 
 def from_memory(item: Any) -> Source:
-    """The source that holds what `item` shows now.
+    """Make the source that holds what `item` shows now.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import re
 
 __all__ = ["stripped"]
 
-_SOS, _EOI = 0xDA, 0xD9
+_SOS, _EOI, _COMMENT, _FILL = 0xDA, 0xD9, 0xFE, 0xFF
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 _KEPT = {0xE0, 0xEE}
 """Of the application segments only JFIF (aspect) and Adobe (colour transform) say how to decode."""
@@ -15,7 +15,7 @@ _NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]", re.DOTALL)
 
 
 def stripped(data: bytes) -> bytes | None:
-    """`data` without EXIF, XMP, thumbnails, comments and whatever follows the picture; its pixels stay as they are.
+    """Take EXIF, XMP, thumbnails, comments and whatever follows the picture from `data`; its pixels stay as they are.
 
     Returns
     -------
@@ -26,32 +26,32 @@ def stripped(data: bytes) -> bytes | None:
         return None
     kept = [data[:2]]
     at = 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
-            return None
-        marker = data[at + 1]
-        if marker == 0xFF:  # fill bytes may stand before a marker
-            at += 1
-            continue
+    while (found := _segment(data, at)) is not None:
+        marker, end = found
         if marker == _EOI:
-            break
-        if marker in _ALONE:
-            kept.append(data[at : at + 2])
-            at += 2
-            continue
-        end = at + 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-        if end > len(data):
-            return None
-        if marker in _KEPT or not (0xE0 <= marker <= 0xEF or marker == 0xFE):
+            return b"".join([*kept, b"\xff\xd9"])
+        if marker in _KEPT or not (0xE0 <= marker <= 0xEF or marker in (_COMMENT, _FILL)):
             kept.append(data[at:end])
         at = end
-        if marker == _SOS:
-            found = _NEXT_MARKER.search(data, at)
-            if found is None:
-                return None
-            kept.append(data[at : found.start()])
-            at = found.start()
-    if data[at : at + 2] != b"\xff\xd9":
+    return None
+
+
+def _segment(data: bytes, at: int) -> tuple[int, int] | None:
+    """Find marker and end of the segment at `at` (with the coded pixels behind it, when it starts a scan)."""
+    if len(data) < at + 2 or data[at] != 0xFF:
         return None
-    kept.append(b"\xff\xd9")
-    return b"".join(kept)
+    marker = data[at + 1]
+    if marker == _FILL:
+        return marker, at + 1
+    if marker == _EOI or marker in _ALONE:
+        return marker, at + 2
+    length = int.from_bytes(data[at + 2 : at + 4], "big")
+    end = at + 2 + length
+    if length < 2 or end > len(data):
+        return None
+    if marker == _SOS:
+        following = _NEXT_MARKER.search(data, end)
+        if following is None:
+            return None
+        end = following.start()
+    return marker, end

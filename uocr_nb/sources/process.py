@@ -134,7 +134,7 @@ class WorkerProcess:
         """In a forked child: the process belongs to the parent; only our ends of its pipes are closed."""
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
-                os.close(cast("IO[bytes]", pipe).fileno())
+                cast("IO[bytes]", pipe).close()
         self._process.returncode = 0
 
     def _leave(self) -> None:
@@ -144,10 +144,9 @@ class WorkerProcess:
             self._process.wait(10.0)
 
     def _send(self, message: dict[str, Any]) -> None:
-        try:
+        # When it has ended, the wait says how.
+        with contextlib.suppress(OSError):
             write_message(cast("Any", self._process.stdin), message)
-        except OSError:
-            pass  # it has ended; the wait says how
 
     def _wait(self, number: int, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + seconds

@@ -7,9 +7,8 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.process import Gone, TooSlow, WorkerProcess
@@ -19,6 +18,8 @@ from uocr_nb.support.platform import describe_exit
 from uocr_nb.support.state import run_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PIL.Image import Image
 
     from uocr_nb.document.model import Page
@@ -122,7 +123,7 @@ class Renderer:
         if worker is not None:
             worker.close()
 
-    def __enter__(self) -> Renderer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,7 +164,7 @@ class Renderer:
         return f"The process that draws pages {describe_exit(status)} while it worked on it."
 
     def _spooled(self, source: Source) -> Path:
-        """The content of a source from memory, as a file that the worker can open."""
+        """Write the content of a source from memory to a file that the worker can open."""
         data = source.data or b""
         file = self.folder / f"source-{hashlib.sha256(data).hexdigest()[:40]}"
         if not file.exists():
@@ -186,7 +187,7 @@ _default_lock = threading.Lock()
 
 
 def default_renderer() -> Renderer:
-    """The renderer that this process shares."""
+    """Give the renderer that this process shares."""
     global _default  # noqa: PLW0603 - one for the process is the point
     with _default_lock:
         if _default is None:
@@ -195,7 +196,7 @@ def default_renderer() -> Renderer:
 
 
 def page_image(page: Page) -> Image:
-    """The page image of `page` (PIL, RGB): its file, or rendered again from its source.
+    """Load the page image of `page` (PIL, RGB) from its file, or render it again from its source.
 
     Raises
     ------

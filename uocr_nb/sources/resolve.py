@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import fnmatch
 import glob
@@ -9,15 +10,19 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.handed import from_memory
 from uocr_nb.sources.sniff import HEAD, describe, sniff
 from uocr_nb.sources.types import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from uocr_nb.sources.types import Kind
 
 __all__ = ["natural_key", "resolve"]
 
@@ -109,16 +114,15 @@ def _from_text(text: str, base: Path | None) -> list[Source]:
     path = _absolute(text, base)
     real = _existing(path)
     if real is None and glob.has_magic(text):
-        return _from_glob(path, text)
+        return _from_glob(text, base)
     return _from_path(path, text)
 
 
 def _absolute(text: str, base: Path | None) -> Path:
     path = Path(text)
-    try:
+    # "~name" of no known user is a file name like any other.
+    with contextlib.suppress(RuntimeError):
         path = path.expanduser()
-    except RuntimeError:
-        pass  # "~name" of no known user is a file name like any other
     return Path(os.path.normpath((base or Path.cwd()).absolute() / path))
 
 
@@ -132,7 +136,7 @@ def _from_path(path: Path, given: str) -> list[Source]:
 
 
 def _existing(path: Path) -> Path | None:
-    """`path` as it is on disk: an "ü" of one code point finds one of two, and the other way round."""
+    """Find `path` as it is on disk: an "ü" of one code point finds one of two, and the other way round."""
     try:
         if path.exists():
             return path
@@ -142,10 +146,11 @@ def _existing(path: Path) -> Path | None:
                 real /= part
                 continue
             wanted = unicodedata.normalize("NFC", part)
-            same = [name for name in os.listdir(real) if unicodedata.normalize("NFC", name) == wanted]
-            if not same:
+            same = (entry for entry in real.iterdir() if unicodedata.normalize("NFC", entry.name) == wanted)
+            found = next(same, None)
+            if found is None:
                 return None
-            real /= same[0]
+            real = found
     except (OSError, ValueError):  # no right to look, a name too long, a NUL in it
         return None
     return real
@@ -155,7 +160,7 @@ def _missing(path: Path, given: str) -> SourceError:
     folder = path.parent
     what = f"{_short(given)} is not there."
     try:
-        names = [name for name in os.listdir(folder) if not name.startswith(".")]
+        names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
     except (OSError, ValueError):
         return SourceError(what, f"There is no folder {folder}.", "Look at the path: %ls")
     lower = {unicodedata.normalize("NFC", name).casefold(): name for name in names}
@@ -163,15 +168,15 @@ def _missing(path: Path, given: str) -> SourceError:
     why = f"The folder {folder} has no file of that name."
     if not near:
         return SourceError(what, why, "Look at what is there: %ls")
-    close = [os.path.join(os.path.dirname(given), lower[name]) for name in near]
-    return SourceError(what, why, "Did you mean this?\n" + "\n".join(f"%uocr {_quoted(name)}" for name in close))
+    close = [str(Path(given).with_name(lower[name])) for name in near]
+    return SourceError(what, why, "\n".join(f"%uocr {_quoted(name)}" for name in close))
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w./~+:@%,=-]+", name) else f'"{name}"'
+    return name if re.fullmatch(r"[\w./~+:@%,=*?-]+", name) else f'"{name}"'
 
 
-def _kind_of(path: Path) -> tuple[str | None, bytes]:
+def _kind_of(path: Path) -> tuple[Kind | None, bytes]:
     with path.open("rb") as file:
         head = file.read(HEAD)
     kind = sniff(head)
@@ -185,23 +190,29 @@ _MAY_BE_PDF = ("of a kind that is not known here", "plain text")
 
 
 def _from_file(path: Path) -> Source:
+    name = _shown(path)
+    if not path.is_file():
+        raise SourceError(
+            f"{name} is not a file.", "It is a pipe, a device or the like.", "Name a PDF or picture file."
+        )
     try:
         kind, head = _kind_of(path)
     except OSError as error:
         raise SourceError(
-            f"{path.name} cannot be opened.", f"{error.strerror or error}.", "Look at its rights and try again."
+            f"{name} cannot be opened.", f"{error.strerror or error}.", "Look at its rights and try again."
         ) from error
-    if kind == "pdf":
-        return Source(path.name, "pdf", path)
-    if kind == "image":
-        return Source(path.name, "image", path)
-    raise SourceError(f"{path.name} is not a file that can be read.", f"It is {describe(head)}. {_READS}", _help(head))
+    if kind is not None:
+        return Source(name, kind, path)
+    what = describe(head)
+    step = "Save it as PDF or PNG in the program that made it, and name that file."
+    if not head:
+        step = "Copy or download it again."
+    raise SourceError(f"{name} is not a file that can be read.", f"It is {what}. {_READS}", step)
 
 
-def _help(head: bytes) -> str:
-    if describe(head) == "empty (0 bytes)":
-        return "Copy or download it again."
-    return "Save it as PDF or PNG in the program that made it, and name that file."
+def _shown(path: Path) -> str:
+    """Name a file for people: composed letters, and a mark for bytes that are no text."""
+    return unicodedata.normalize("NFC", path.name).encode("utf-8", "replace").decode()
 
 
 def _from_folder(folder: Path, given: str) -> list[Source]:
@@ -213,37 +224,38 @@ def _from_folder(folder: Path, given: str) -> list[Source]:
     return _from_many(files, f"The folder {_short(given)}")
 
 
-def _from_glob(pattern: Path, given: str) -> list[Source]:
+def _from_glob(given: str, base: Path | None) -> list[Source]:
+    start = glob.escape(str((base or Path.cwd()).absolute()))
+    pattern = os.path.normpath(Path(start) / os.path.expanduser(given))  # noqa: PTH111 - Path.expanduser may raise
     matches: dict[str, None] = {}
     for form in ("NFC", "NFD"):
-        wanted = unicodedata.normalize(form, str(pattern))
-        matches.update(dict.fromkeys(glob.glob(wanted, recursive=True)))
-    files = sorted((Path(match) for match in matches if not os.path.isdir(match)), key=lambda p: natural_key(str(p)))
+        wanted = unicodedata.normalize(form, pattern)
+        matches.update(dict.fromkeys(glob.glob(wanted, recursive=True)))  # noqa: PTH207 - Path.glob takes no absolute one
+    files = sorted((Path(match) for match in matches), key=lambda path: natural_key(str(path)))
+    files = [file for file in files if not file.is_dir()]
     if files:
         return _from_many(files, f"The pattern {_short(given)}")
-    folder = pattern.parent
-    while glob.has_magic(str(folder)):
+    folder = Path(pattern).parent
+    while glob.has_magic(str(folder)) and not folder.is_dir():
         folder = folder.parent
     why = f"No file in {folder} has such a name." if folder.is_dir() else f"There is no folder {folder}."
     endings = _endings(folder)
-    hint = f"There are: {', '.join(endings)}" if endings else "Look at what is there: %ls"
-    raise SourceError(f"{_short(given)} matches nothing.", why, hint)
+    there = Path(given).with_name(endings[0]) if endings else None
+    raise SourceError(f"{_short(given)} matches nothing.", why, f"%uocr {_quoted(str(there))}" if there else "%ls")
 
 
 def _endings(folder: Path) -> list[str]:
-    """Patterns such as ``*.tif`` that would match something in `folder`."""
+    """List patterns such as ``*.tif`` that match something in `folder`."""
     try:
-        names = os.listdir(folder)
+        endings = {entry.suffix.lower() for entry in folder.iterdir() if not entry.name.startswith(".")}
     except OSError:
         return []
-    endings = {os.path.splitext(name)[1] for name in names if not name.startswith(".")}
     known = ("*.pdf", "*.png", "*.jp*g", "*.tif*", "*.webp", "*.gif", "*.bmp", "*.heic")
-    patterns = {pattern for ending in endings for pattern in known if fnmatch.fnmatch(f"x{ending.lower()}", pattern)}
-    return [pattern for pattern in known if pattern in patterns]
+    return [pattern for pattern in known if any(fnmatch.fnmatch(f"x{ending}", pattern) for ending in endings)]
 
 
 def _from_many(files: list[Path], where: str) -> list[Source]:
-    """Sources of the files that can be read; the first carries a note about those that cannot."""
+    """Make sources of the files that can be read; the first carries a note about those that cannot."""
     found: list[Source] = []
     skipped: list[str] = []
     hidden = 0
@@ -258,7 +270,7 @@ def _from_many(files: list[Path], where: str) -> list[Source]:
     notes = []
     if skipped:
         more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
-        notes.append(f"{where}: skipped {', '.join(skipped[:_SHOWN])}{more} (not PDF or picture).")
+        notes.append(f"{where}: skipped {', '.join(skipped[:_SHOWN])}{more} (neither PDF nor picture).")
     if hidden:
         notes.append(f"{where}: skipped {hidden} hidden file{'s' if hidden > 1 else ''}.")
     if not found:
@@ -269,7 +281,7 @@ def _from_many(files: list[Path], where: str) -> list[Source]:
 
 
 def _named(sources: list[Source]) -> list[Source]:
-    """`sources` with names of their own: as much of the path as tells two files apart, then a number."""
+    """Give `sources` names of their own: as much of the path as tells two files apart, then a number."""
     names = [source.name for source in sources]
     for depth in range(2, 6):
         counts = Counter(names)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from uocr_nb.sources.types import Kind
+if TYPE_CHECKING:
+    from uocr_nb.sources.types import Kind
 
-__all__ = ["HEAD", "describe", "sniff"]
+__all__ = ["HEAD", "describe", "is_heic", "sniff"]
 
 HEAD = 2048
 """Bytes that are enough to tell (a PDF's header may stand anywhere in its first 1,024)."""
@@ -35,7 +37,7 @@ _OTHERS = (
 
 
 def sniff(head: bytes) -> Kind | None:
-    """``"pdf"`` or ``"image"`` by the first `HEAD` bytes, or None when it is neither."""
+    """Tell ``"pdf"`` or ``"image"`` by the first `HEAD` bytes, or None when it is neither."""
     if _IMAGES.match(head):
         return "image"
     if b"%PDF-" in head[:1029]:
@@ -44,12 +46,12 @@ def sniff(head: bytes) -> Kind | None:
 
 
 def is_heic(head: bytes) -> bool:
-    """Whether it is a HEIC or HEIF picture, which Pillow reads with a plug-in only."""
+    """Tell whether it is a HEIC or HEIF picture, which Pillow reads with a plug-in only."""
     return _HEIC.match(head) is not None
 
 
 def describe(head: bytes) -> str:
-    """What something that is neither a PDF nor a picture looks like: ``"an SVG drawing"``."""
+    """Say what something that is neither a PDF nor a picture looks like: ``"an SVG drawing"``."""
     if not head:
         return "empty (0 bytes)"
     plain = head.removeprefix(b"\xef\xbb\xbf")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from uocr_nb.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["MAX_PIXELS", "MAX_SIDE", "Kind", "Opened", "PageError", "PageImage", "RenderSpec", "Source"]
 

@@ -31,7 +31,7 @@ _WATCH = 0.05
 
 
 def read_message(stream: BinaryIO) -> dict[str, Any] | None:
-    """The next message, or None at the end of the stream."""
+    """Read the next message, or None at the end of the stream."""
     head = _exactly(stream, 4)
     body = _exactly(stream, int.from_bytes(head, "big")) if head is not None else None
     if body is None:
@@ -103,7 +103,7 @@ def _serve(request: dict[str, Any], files: _Files) -> dict[str, Any]:
 
 
 def _answer(request: dict[str, Any], files: _Files) -> dict[str, Any]:
-    """The answer to one request; what goes wrong is told in three parts."""
+    """Answer one request; what goes wrong is told in three parts."""
     from uocr_nb.errors import SourceError  # noqa: PLC0415
     from uocr_nb.sources.types import PageError  # noqa: PLC0415
 
