@@ -10,7 +10,16 @@ from uocr_nb.support.durations import parse_duration, show_clock, show_seconds
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("30m", 1800), ("1.5h", 5400), ("1h30m", 5400), ("1d", 86400), (" 1H 5M ", 3900), ("0", 0), ("0s", 0)],
+    [
+        ("90s", 90),
+        ("30m", 1800),
+        ("1.5h", 5400),
+        ("1h30m", 5400),
+        ("1d", 86400),
+        (" 1H 5M ", 3900),
+        ("0", 0),
+        ("0s", 0),
+    ],
 )
 def test_durations_are_read(text, seconds):
     assert parse_duration(text) == seconds

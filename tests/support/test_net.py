@@ -56,7 +56,13 @@ def test_no_text_breaks_it(text):
 
 
 def test_loopback_is_told_without_asking_for_names():
-    loopback = ["http://127.0.0.1:1/v1", "http://127.9.9.9", "http://[::1]:80", "http://localhost", "http://a.LOCALHOST."]
+    loopback = [
+        "http://127.0.0.1:1/v1",
+        "http://127.9.9.9",
+        "http://[::1]:80",
+        "http://localhost",
+        "http://a.LOCALHOST.",
+    ]
     assert all(map(net.is_loopback, loopback))
     other = ["http://127.0.0.1.example.com", "http://10.0.0.1", "https://localhost.example.com", "http://0.0.0.0"]
     assert not any(map(net.is_loopback, other))

@@ -141,7 +141,11 @@ def test_no_limit_is_no_limit(tmp_path):
     root = _cgroup(
         tmp_path,
         "4:cpu:/\n5:memory:/",
-        {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000", "memory/memory.limit_in_bytes": str(2**63 - 4096)},
+        {
+            "cpu/cpu.cfs_quota_us": "-1",
+            "cpu/cpu.cfs_period_us": "100000",
+            "memory/memory.limit_in_bytes": str(2**63 - 4096),
+        },
     )
     assert platform.cpu_budget(root, {}) == len(os.sched_getaffinity(0))
     assert platform.memory_limit(root, {}) is None

@@ -74,7 +74,9 @@ def test_the_run_folder_of_a_dead_process_is_swept_and_others_stay():
 
 def test_a_forked_childs_exit_leaves_the_parents_folder():
     code = "pid = os.fork(); (sys.exit() if pid == 0 else os.waitpid(pid, 0)); print(state.run_folder().is_dir(), flush=True)"
-    done = subprocess.run([sys.executable, "-c", _CHILD.format("0") + "\n" + code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD.format("0") + "\n" + code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split()[-1] == "True"
 
 

@@ -92,6 +92,7 @@ class Endpoint:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._client: tuple[int, httpx2.AsyncClient, AsyncOpenAI | None] | None = None
+        self._plain_client: tuple[int, OpenAI] | None = None
         self._runs_on: Host | None = None
 
     # ------------------------------------------------------------------ what it is
@@ -255,16 +256,23 @@ class Endpoint:
 
     # ------------------------------------------------------------------ clients
     def openai(self, **options: Any) -> OpenAI:
-        """Make an OpenAI client that is ready to use (``client.chat.completions.create(...)``)."""
+        """Return an OpenAI client that is ready to use; `options` as of its ``with_options``.
+
+        It is closed when the endpoint stops.
+        """
         import httpx2  # noqa: PLC0415 - heavy
         import openai  # noqa: PLC0415 - heavy
 
-        transport = httpx2.Client(
-            timeout=httpx2.Timeout(_READ_TIMEOUT, connect=10.0),
-            event_hooks={"request": [self._sign]},
-            **client_options(self.base_url),
-        )
-        return openai.OpenAI(**{**self._client_arguments(), "http_client": transport, **options})
+        with self._lock:
+            if self._plain_client is None or self._plain_client[0] != os.getpid():
+                transport = httpx2.Client(
+                    timeout=httpx2.Timeout(_READ_TIMEOUT, connect=10.0),
+                    event_hooks={"request": [self._sign]},
+                    **client_options(self.base_url),
+                )
+                self._plain_client = (os.getpid(), openai.OpenAI(**self._client_arguments(), http_client=transport))
+            client = self._plain_client[1]
+        return client.with_options(**options) if options else client
 
     def http(self) -> httpx2.AsyncClient:
         """Return the client for this endpoint; it belongs to the background loop and is used there alone."""
@@ -313,6 +321,9 @@ class Endpoint:
     def _drop_client(self) -> None:
         with self._lock:
             client, self._client = self._client, None
+            plain, self._plain_client = self._plain_client, None
+        if plain is not None and plain[0] == os.getpid():
+            plain[1].close()
         if client is not None and client[0] == os.getpid():
             with contextlib.suppress(RuntimeError):  # the loop is gone at interpreter exit
                 loop.submit(client[1].aclose())

@@ -18,6 +18,7 @@ from uocr_nb.serving.plan import Options, Plan, StartEvent, make_plan
 from uocr_nb.serving.reaper import reaper
 from uocr_nb.support import loop
 from uocr_nb.support.durations import show_seconds
+from uocr_nb.support.state import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -174,7 +175,7 @@ async def _start(plan: Plan, say: Say) -> Endpoint:
             raise found.failure
     endpoint = _new(plan)
     try:
-        for entry in await asyncio.to_thread(_sweep_once):
+        for entry in await asyncio.to_thread(_first_start):
             say("note", f"An engine from a kernel that died was still running and is now stopped: {entry.name}.")
         await endpoint.start(say)
     finally:
@@ -223,12 +224,13 @@ def _free_name(stem: str) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _sweep_once() -> list[ledger.Entry]:
-    """Sweep the ledger with the first start of this process."""
+def _first_start() -> list[ledger.Entry]:
+    """With the first start of this process, have its folder watched, and end what dead kernels left running."""
     global _swept  # noqa: PLW0603 - once a process is the point
     if _swept == os.getpid():
         return []
     _swept = os.getpid()
+    reaper.watch_folder("run", run_folder())
     return ledger.sweep()
 
 

@@ -190,8 +190,11 @@ class ProcessHost:
         ending = asyncio.ensure_future(self._next_end())
         try:
             await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done() or (asking.exception() and self._ended.is_set()):
-                raise self._why_it_ended(await ending)
+            if asking.done() and asking.exception():
+                # A broken connection is often the first sign of a program's end, which tells more.
+                await asyncio.wait({ending}, timeout=1.0)
+            if ending.done():
+                raise self._why_it_ended(ending.result())
             return asking.result()
         finally:
             asking.cancel()
@@ -234,6 +237,8 @@ class ProcessHost:
 
     def _await_end(self, program: subprocess.Popen[bytes], readers: list[threading.Thread]) -> None:
         code = program.wait()
+        with contextlib.suppress(OSError):
+            _pipe(program.stdin).close()
         if self._who is not None:
             end_group(self._who, within=0)  # what it started and left behind
         for reader in readers:
