@@ -60,9 +60,8 @@ def save(document: Document, path: str | Path, format: str | None = None) -> Pat
     parts = filled_paths(document, wanted)
     for file, part in parts:
         write_file(file, _ending(make(part)).encode("utf-8", "replace"))
-    return (
-        wanted if len(parts) == 1 and parts[0][0] == wanted else parts[0][0] if len(parts) == 1 else parts[0][0].parent
-    )
+    first = parts[0][0]
+    return first if len(parts) == 1 else first.parent
 
 
 def _ending(text: str) -> str:

@@ -104,7 +104,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: a lone half of a surrogate pair, a number that is none and a stranger's object cannot stay."""
+    """Keep what JSON can hold: no lone half of a surrogate pair, no number that is none, no stranger's object."""
     if isinstance(value, str):
         return str(value).encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def _origin_data(page: Page) -> dict[str, Any] | None:
-    """The file a page image was made from, and how; never a password, and nothing for what came from memory."""
+    """Describe the file a page image was made from, and how; never a password, nothing for what came from memory."""
     if page.origin is None:
         return None
     source, spec = page.origin
@@ -255,7 +255,7 @@ def _embedded(uri: Any) -> Path | None:
     """Put an embedded page image into the run folder, where page images live."""
     if uri is None:
         return None
-    from uocr_nb.support.state import run_folder, write_atomic
+    from uocr_nb.support.state import run_folder, write_atomic  # noqa: PLC0415 - only when it is asked for
 
     content = base64.b64decode(str(uri).partition(",")[2], validate=True)
     ending = next((ending for magic, (_kind, ending) in _MAGIC.items() if content.startswith(magic)), None)
@@ -270,7 +270,7 @@ def _origin(data: Mapping[str, Any], base: Path | None) -> Any:
     told = data.get("origin")
     if told is None:
         return None
-    from uocr_nb.sources.types import RenderSpec, Source
+    from uocr_nb.sources.types import RenderSpec, Source  # noqa: PLC0415 - only when it is asked for
 
     kind = told["kind"]
     if kind not in ("pdf", "image"):
@@ -298,12 +298,12 @@ def to_dataframe(document: Document) -> Any:
         When pandas is not installed.
     """
     try:
-        import pandas as pd
+        import pandas as pd  # noqa: PLC0415 - only when it is asked for
     except ImportError as error:
         raise MissingExtraError("A table of blocks needs pandas.", "data", "pandas") from error
     rows = [row for page in document.pages for row in _rows(page)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    whole = {name: "Int64" for name in ("number", "x1", "y1", "x2", "y2")}
+    whole = dict.fromkeys(("number", "x1", "y1", "x2", "y2"), "Int64")
     return frame.astype(whole | {"confidence": "Float64"})
 
 

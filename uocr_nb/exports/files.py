@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["file_name", "filled_paths", "write_file"]
 
 _FIELD = re.compile(r"\{(source|page)(?::0(\d))?\}")
-_UNKNOWN_FIELD = re.compile(r"\{([a-z_]+)(?::[^{}]*)?\}")
+_ANY_FIELD = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*{}]+')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _MAX_BYTES = 120
@@ -28,8 +28,8 @@ _MAX_BYTES = 120
 
 
 def file_name(source: str) -> str:
-    """A name for a file about `source`: without folders, endings of known kinds, and characters some system refuses."""
-    last = re.split(r"[/\\]", source.split("?")[0].rstrip("/\\"))[-1]
+    """Make a name for a file about `source`: no folders, no ending of a known kind, no character that a system refuses."""
+    last = re.split(r"[/\\]", source.split("?", maxsplit=1)[0].rstrip("/\\"))[-1]
     bare = re.sub(r"\.(?:pdf|png|jpe?g|tiff?|webp|gif|bmp|jp2|heic|avif)$", "", last, flags=re.IGNORECASE)
     safe = _UNSAFE.sub("_", bare).strip(". ")
     safe = safe.encode("utf-8", "ignore")[:_MAX_BYTES].decode("utf-8", "ignore").rstrip(". ")
@@ -39,44 +39,43 @@ def file_name(source: str) -> str:
 
 
 def filled_paths(document: Document, path: Path) -> list[tuple[Path, Document]]:
-    """The files that `path` stands for, each with the part of the document that goes into it.
+    """List the files that `path` stands for, each with the part of the document that goes into it.
 
     Raises
     ------
     OptionError
-        When the template has an unknown field, or the document has no page to fill it with.
+        When the template has an unknown field, or two pages would go into one file.
     """
     template = str(path)
+    for match in _ANY_FIELD.finditer(template):
+        if not _FIELD.fullmatch(match[0]):
+            raise OptionError(
+                f"{match[0]} in a path is not known.",
+                "A path may hold {source} and {page}, or {page:03} for three digits.",
+                'doc.save("out/{source}-{page}.md")',
+            )
     fields = {match[1] for match in _FIELD.finditer(template)}
-    if unknown := [match[0] for match in _UNKNOWN_FIELD.finditer(template) if match[1] not in ("source", "page")]:
-        raise OptionError(
-            f"{unknown[0]} in a path is not known.",
-            "A path may hold {source} and {page}.",
-            'doc.save("out/{source}.md")',
-        )
     if not fields:
         return [(path, document)]
     if not len(document):
         raise OptionError(f"{template} stands for no file.", "The document has no pages.", 'doc.save("document.md")')
     by_source = document.by_source()
-    names = _unique([file_name(source) for source in by_source])
-    parts: list[tuple[Path, Document]] = []
-    many = len(by_source) > 1
-    for (source, part), name in zip(by_source.items(), names, strict=True):
-        if "page" not in fields:
-            parts.append((_fill(path, name, 0), part))
-            continue
-        for page in [page for page in document.pages if page.source == source]:
-            # Without the source in the name, page 1 of two sources would be one file.
-            number = page.position if many and "source" not in fields else page.number
-            parts.append((_fill(path, name, number), _alone(document, page)))
+    names = dict(zip(by_source, _unique([file_name(source) for source in by_source]), strict=True))
+    if "page" not in fields:
+        return [(_fill(path, names[source], 0), part) for source, part in by_source.items()]
+    # Without the source in the name, page 1 of two sources would be one file.
+    in_document = len(names) > 1 and "source" not in fields
+    parts = [
+        (_fill(path, names[page.source], page.position if in_document else page.number), _alone(document, page))
+        for page in document.pages
+    ]
     if len({file for file, _part in parts}) < len(parts):
         raise OptionError(
             f"{template} would write one file twice.",
             "Two pages of a source have the same number.",
             'doc.save("document.md")',
         )
-    return parts if "source" in fields or "page" in fields and (many or "page" in fields) else [(path, document)]
+    return parts
 
 
 def _alone(document: Document, page: Page) -> Document:

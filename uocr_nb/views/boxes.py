@@ -69,7 +69,7 @@ def place_tags(boxes: dict[int, Box], ratio: float) -> dict[int, Tag]:
 
 
 def _edge_before(number: int, boxes: dict[int, Box], top: float, bottom: float) -> float:
-    """The right edge of what stands left of a box at the height of its tag: another box, or the paper's own edge."""
+    """Find the right edge of what stands left of a box at the height of its tag: a box, or the paper's own edge."""
     x1 = boxes[number][0]
     return max(
         (
@@ -102,14 +102,15 @@ def unread(page: Page) -> list[Box]:
 
 
 def paper_html(page: Page, pictures: Pictures) -> str:
-    """The page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read."""
+    """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read."""
     if pictures.page:
         paper = (
             f'<img class="uo-image" alt="Page {page.position}" src="{pictures.page}" style="display:block;width:100%;'
             'max-width:none;height:auto;margin:0;padding:0;border:0">'
         )
     else:
-        paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="padding:{pictures.ratio * 100:.2f}% 0 0"></div>'
+        tall = f"padding:{pictures.ratio * 100:.2f}% 0 0"
+        paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
     layer = "".join([*_boxes(page, pictures.ratio), *_unread(page)])
     return (
         '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
@@ -144,7 +145,8 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
     ground = f"background-color:{style.paper}0f;" if style.fill else ""
     name = block_name(page, number, extent(table_of(block)))
     return (
-        f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" style="position:absolute;{_place(box)};'
+        f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
+        f'style="position:absolute;{_place(box)};'
         f"box-sizing:content-box;margin:{-2 - line:g}px 0 0 {-3 - line:g}px;padding:2px 3px;{ground}"
         f'border:{line:g}px {style.line} {colour}">{_tag(number, block.label, tag)}</div>'
     )
@@ -153,11 +155,9 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
 def _tag(number: int, label: str, tag: Tag | None) -> str:
     if tag is None:
         return ""
-    side = (
-        "left:0;background-color:#ffffffe6;"
-        if tag.inside
-        else "right:100%;margin:0 4px 0 0;background-color:#ffffffb3;"
-    )
+    gap = label_style(label).width + 2
+    outside = f"right:100%;margin:0 {gap:g}px 0 0;background-color:#ffffffb3;"
+    side = "left:0;background-color:#ffffffe6;" if tag.inside else outside
     return (
         f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{side}padding:0 1px;'
         f'color:{label_style(label).paper}">{escape(tag_of(number, label))}</span>'
@@ -169,8 +169,8 @@ def _unread(page: Page) -> list[str]:
     parts = []
     for n, box in enumerate(regions):
         words = (
-            '<span style="position:absolute;left:8px;bottom:8px;padding:1px 5px;background-color:#ffffffe6;color:#8a5200;'
-            'font-size:12px;line-height:16px">not read</span>'
+            '<span style="position:absolute;left:8px;bottom:8px;padding:1px 5px;background-color:#ffffffe6;'
+            'color:#8a5200;font-size:12px;line-height:16px">not read</span>'
             if n == len(regions) - 1
             else ""
         )

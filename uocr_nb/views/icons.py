@@ -1,4 +1,4 @@
-"""The few icons: small pictures as data URIs, because JupyterLab takes svg elements out of a notebook it does not trust.
+"""The few icons: small pictures as data URIs, because JupyterLab takes svg elements out of an untrusted notebook.
 
 The word always stands beside the icon, so an icon that a front end drops loses nothing.
 """
@@ -50,7 +50,7 @@ def _uri(svg: str) -> str:
 
 @cache
 def icon(shape: str, colour: str, size: int = 14) -> str:
-    """An ``img`` element of `size` px with an empty alternative text (the word stands beside it)."""
+    """Make an ``img`` element of `size` px with an empty alternative text (the word stands beside it)."""
     svg = (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='none' stroke='{colour}' stroke-width='1.6' "
         f"stroke-linecap='round' stroke-linejoin='round'>{_SHAPES[shape]}</svg>"
@@ -62,13 +62,13 @@ def icon(shape: str, colour: str, size: int = 14) -> str:
 
 
 def status_icon(status: Status, size: int = 14) -> str:
-    """The icon of a status in its colour."""
+    """Draw the icon of a status in its colour."""
     return icon(_OF_STATUS[status], status_hue(status), size)
 
 
 @cache
 def hatch() -> str:
-    """An ``img`` element of diagonal hairlines that fills its parent; the pattern keeps its size in any parent."""
+    """Make an ``img`` element of diagonal hairlines that fills its parent; the pattern keeps its size in any parent."""
     svg = (
         "<svg xmlns='http://www.w3.org/2000/svg' width='100%' height='100%'>"
         "<defs><pattern id='h' width='9' height='9' patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"

@@ -116,12 +116,12 @@ def label_style(label: str) -> LabelStyle:
 
 
 def code_of(label: str) -> str:
-    """The two letters of `label`."""
+    """Give the two letters of `label`."""
     return label_style(label).code
 
 
 def tag_of(number: int, label: str) -> str:
-    """Number and code of a block, as they stand at both ends of every link."""
+    """Write number and code of a block, as they stand at both ends of every link."""
     return f"{number} {code_of(label)}"
 
 
@@ -138,7 +138,7 @@ def count_labels(blocks: Iterable[Block]) -> list[tuple[str, int]]:
 
 
 def block_name(page: Page, number: int, extent: str = "") -> str:
-    """What a block is called where it is only pointed at: ``Block 5 of 8, table, 7 rows, 11 columns``."""
+    """Name a block as it is called where it is only pointed at: ``Block 5 of 8, table, 7 rows, 11 columns``."""
     name = f"Block {number} of {len(page.blocks)}, {label_name(page.blocks[number - 1].label)}"
     return f"{name}, {extent}" if extent else name
 

@@ -9,17 +9,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from uocr_nb.errors import UocrError
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.support.durations import show_clock, show_seconds
 from uocr_nb.views.icons import ERROR, GOOD, INFO, WARNING, icon
 from uocr_nb.views.plain import printable
-from uocr_nb.views.styles import HAIR, MONO, ROOT, SECOND, SPACE, TINT_ERROR, code, icon_line
+from uocr_nb.views.styles import HAIR, MONO, ROOT, SECOND, TINT_ERROR, code, fact, icon_line
 from uocr_nb.views.words import count, money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from uocr_nb.errors import UocrError
 
 __all__ = [
     "ErrorBox",
@@ -46,10 +45,10 @@ class Shown(Protocol):
     """What shows itself as HTML and as plain text."""
 
     def html(self) -> str:
-        """The HTML without its root."""
+        """Give the HTML without its root."""
 
     def plain(self) -> str:
-        """The plain text."""
+        """Give the plain text."""
 
 
 class _Showing:
@@ -102,25 +101,22 @@ class Message(_Showing):
     more: tuple[str, ...] = ()
 
     def html(self) -> str:
-        """The line."""
+        """Draw the line."""
         parts = [_marked(self.text)]
-        parts += [
-            f'<span style="{SPACE};{SECOND}">{code(part) if "://" in part else escape(part)}</span>'
-            for part in self.more
-        ]
+        parts += [fact(code(part) if "://" in part else escape(part)) for part in self.more]
         if self.hint:
             parts.append(f' <span style="{SECOND}">{_marked(self.hint)}</span>')
         return icon_line(icon(*_ICONS[self.kind]), "".join(parts), "margin:2px 0")
 
     def plain(self) -> str:
-        """The line without marks."""
+        """Write the line without marks."""
         lead = "warning: " if self.kind == "warning" else ""
         line = "   ".join([lead + _unmarked(self.text), *map(printable, self.more)])
         return f"{line} {_unmarked(self.hint)}" if self.hint else line
 
 
 def info(text: str, hint: str = "") -> Message:
-    """A fact that needs nobody."""
+    """Tell a fact that needs nobody."""
     return Message("info", text, hint)
 
 
@@ -141,11 +137,11 @@ class Messages(_Showing):
     messages: tuple[Shown, ...]
 
     def html(self) -> str:
-        """The messages under each other."""
+        """Set the messages under each other."""
         return "".join(message.html() for message in self.messages)
 
     def plain(self) -> str:
-        """The messages under each other."""
+        """Set the messages under each other."""
         return "\n".join(message.plain() for message in self.messages)
 
 
@@ -158,24 +154,23 @@ class ErrorBox(_Showing):
     next: str = ""
 
     def html(self) -> str:
-        """The box: a bar of 3 px, a faint ground."""
+        """Draw the box: a bar of 3 px, a faint ground."""
         parts = "".join(
             '<div style="position:relative;padding:0 0 0 48px;margin:4px 0 0">'
             f'<span style="position:absolute;left:0;top:0;{SECOND}">{name}</span>'
-            f'<div style="white-space:pre-line;overflow-wrap:anywhere">{_next(text) if name == "Next" else _marked(text)}</div></div>'
+            '<div style="white-space:pre-line;overflow-wrap:break-word">'
+            f"{_next(text) if name == 'Next' else _marked(text)}</div></div>"
             for name, text in (("Why", self.why), ("Next", self.next))
             if text
         )
         head = f'<div style="font-weight:600">{_marked(self.what)}</div>{parts}'
         return (
-            f'<div style="margin:2px 0;padding:10px 14px;border:{HAIR};border-left:3px solid {ERROR};border-radius:0 4px 4px 0;'
-            f'background-color:{TINT_ERROR}">{icon_line(icon("warning", ERROR), head)}</div>'
+            f'<div style="margin:2px 0;padding:10px 14px;border:{HAIR};border-left:3px solid {ERROR};'
+            f'border-radius:0 4px 4px 0;background-color:{TINT_ERROR}">{icon_line(icon("warning", ERROR), head)}</div>'
         )
 
     def plain(self) -> str:
-        """The three lines, as the exception has them."""
-        from uocr_nb.errors import UocrError
-
+        """Write the three lines, as the exception has them."""
         return printable(str(UocrError(*map(_unmarked, (self.what, self.why, self.next)))))
 
 
@@ -188,7 +183,7 @@ _PASTE = re.compile(r"(?:%{1,2}\w|!|--\w|pip |hf |uocr |[A-Za-z_][\w.]*\(.*\)$|[
 
 
 def error_box(error: UocrError) -> ErrorBox:
-    """The box of an error."""
+    """Make the box of an error."""
     return ErrorBox(error.what, error.why, error.next)
 
 
@@ -270,7 +265,7 @@ class ServeLines(_Showing):
         return "".join(parts)
 
     def plain(self) -> str:
-        """The plan, a line a stage, the end."""
+        """Write the plan, a line a stage, the end."""
         lines = [_unmarked(self.plan)] if self.plan else []
         lines += [stage_text(stage) for stage in self.stages]
         if self.end is not None:
@@ -281,7 +276,7 @@ class ServeLines(_Showing):
 def serve_lines(
     plan: str, stages: Iterable[Stage] = (), *, end: Message | UocrError | None = None, logs: Sequence[str] = ()
 ) -> ServeLines:
-    """What ``%uocr_serve`` shows at one moment; `end` is the `ready_line` or the error."""
+    """Make what ``%uocr_serve`` shows at one moment; `end` is the `ready_line` or the error."""
     shown: Shown | None = end if isinstance(end, Message) or end is None else error_box(end)
     return ServeLines(plan, tuple(stages), shown, tuple(logs[-_LOG_LINES:]))
 
@@ -289,7 +284,7 @@ def serve_lines(
 def _stage_html(stage: Stage) -> str:
     shape, hue = {"done": ("tick", GOOD), "failed": ("cross", ERROR)}.get(stage.state, ("ring", "#3d82c8"))
     took = show_clock(stage.seconds) if stage.seconds is not None else ""
-    rest = "".join(f'<span style="{SPACE};{SECOND}">{escape(part)}</span>' for part in (took, stage.note) if part)
+    rest = "".join(fact(escape(part)) for part in (took, stage.note) if part)
     return icon_line(icon(shape, hue), f"{escape(stage.name)}{rest}", "margin:2px 0")
 
 
@@ -297,7 +292,7 @@ def _log_html(logs: Sequence[str]) -> str:
     text = escape("\n".join(map(printable, logs)))
     return (
         '<details style="margin:2px 0;padding:0"><summary style="padding:2px 0;cursor:pointer;'
-        f'{SECOND}">Log, last {count(len(logs), "line")}</summary><pre style="margin:2px 0 0;padding:6px 10px;max-height:240px;'
-        f"overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere;font-family:{MONO};font-size:11px;line-height:16px;"
-        f'background-color:transparent;color:inherit;border:{HAIR}">{text}</pre></details>'
+        f'{SECOND}">Log, last {count(len(logs), "line")}</summary><pre style="margin:2px 0 0;padding:6px 10px;'
+        f"max-height:240px;overflow:auto;white-space:pre-wrap;overflow-wrap:break-word;font-family:{MONO};font-size:11px;line-height:16px;"
+        f'background-color:transparent;border:{HAIR}">{text}</pre></details>'
     )

@@ -69,7 +69,7 @@ def _page_markdown(page: Page) -> str:
 
 
 def _png(doc: Document) -> str:
-    from uocr_nb.views.overlay import document_figure
+    from uocr_nb.views.overlay import document_figure  # noqa: PLC0415 - heavy
 
     out = io.BytesIO()
     document_figure(chosen_pages(doc.pages)).savefig(out, format="png")

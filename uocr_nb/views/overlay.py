@@ -28,7 +28,7 @@ _LINES = {"solid": "-", "double": "-", "dashed": (0, (4, 2)), "dotted": (0, (1, 
 def page_figure(
     page: Page, labels: Iterable[str] | None = None, *, codes: bool = True, dpi: float = 150, width: float = 7.0
 ) -> Figure:
-    """The page with its boxes.
+    """Draw the page with its boxes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _figure(pages: Sequence[Page], labels: Iterable[str] | None, *, codes: bool,
 
 @cache
 def _figure_class() -> Any:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # noqa: PLC0415 - heavy
 
     class PageFigure(Figure):
         """A figure that shows itself also where pyplot was never imported."""
@@ -160,7 +160,7 @@ def _chosen(page: Page, labels: Iterable[str] | None) -> dict[int, Box]:
 
 
 def _draw_box(ax: Axes, page: Page, box: Box, style: LabelStyle, linewidth: float) -> None:
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - heavy
 
     x1, y1, x2, y2 = _frame(page, box)
     unit = page.size[0] / 520  # a point, about, when the page is as wide as a column of paper
@@ -195,7 +195,7 @@ def _draw_tag(ax: Axes, page: Page, number: int, *, inside: bool) -> None:
     ax.annotate(
         tag_of(number, block.label),
         (x1, y1),
-        xytext=(1, -1) if inside else (-3, 1),
+        xytext=(1, -1) if inside else (-5, 1),
         textcoords="offset points",
         ha="left" if inside else "right",
         va="top",
@@ -210,7 +210,7 @@ def _draw_tag(ax: Axes, page: Page, number: int, *, inside: bool) -> None:
 
 
 def _draw_unread(ax: Axes, page: Page, region: Box) -> None:
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - heavy
 
     x1, y1, x2, y2 = _frame(page, region)
     ax.add_patch(
@@ -219,8 +219,8 @@ def _draw_unread(ax: Axes, page: Page, region: Box) -> None:
             x2 - x1,
             y2 - y1,
             facecolor=(1, 0.96, 0.88, 0.3),
-            edgecolor=("#8a5200", 0.5),
-            hatch="///",
+            edgecolor=("#8a5200", 0.35),
+            hatch="/",
             linewidth=0,
         )
     )

@@ -1,7 +1,7 @@
 """The document as HTML that is whole without script: page picture with boxes beside the text (the static twin).
 
-Laid out for a script to come: one root with `data-uid`, pages ``uo-page uo-p4``, and the same number ``uo-b5`` on a box and
-on its row.
+Laid out for a script to come: one root with `data-uid`, pages ``uo-page uo-p4``, and the same number ``uo-b5`` on a box
+and on its row.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from uuid import uuid4
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.icons import icon, status_icon, WARNING
+from uocr_nb.support.durations import show_seconds
+from uocr_nb.views.icons import WARNING, icon, status_icon
 from uocr_nb.views.labels import count_labels, status_hue
 from uocr_nb.views.page_parts import page_panes
 from uocr_nb.views.progress import progress_html
-from uocr_nb.views.styles import HAIR, ROOT, SECOND, SPACE, TINT_ERROR, TINT_WARNING, code, icon_line
+from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, second
 from uocr_nb.views.words import RETRY, count, facts, money, not_ok, positions, status_counts
-from uocr_nb.support.durations import show_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,15 +37,12 @@ SAVE_ALL = 'doc.save("document.html")'
 
 _MAX_KINDS = 6
 _MAX_WARNINGS = 5
-_HINT = (
-    "Interrupt the cell to stop; pages that are done are kept. "
-    "If this line stands still, run the cell again, or show the document in a new cell."
-)
+_HINT = "Interrupt the cell to stop; pages that are done are kept. If this line stands still, run the cell again."
 _ROOT_CLASSES = "uo-root tex2jax_ignore mathjax_ignore"
 
 
 def chosen_pages(pages: Sequence[Page], most: int = MAX_PAGES) -> list[Page]:
-    """The pages that a stored form carries, in order: the first one, those that are not ok, then others."""
+    """Choose the pages that a stored form carries, in order: the first one, those that are not ok, then others."""
     if len(pages) <= most:
         return list(pages)
     first, *rest = pages
@@ -56,7 +53,7 @@ def chosen_pages(pages: Sequence[Page], most: int = MAX_PAGES) -> list[Page]:
 def document_html(
     doc: Document, *, progress: Progress | None = None, uid: str | None = None, whole: bool = False
 ) -> str:
-    """The document as one HTML element.
+    """Draw the document as one HTML element.
 
     Parameters
     ----------
@@ -76,17 +73,20 @@ def document_html(
     """
     pages = doc.pages
     shown = pages if whole else chosen_pages(pages)
-    total = progress.total if progress is not None else len(pages)
-    parts = [progress_html(progress, _HINT)] if progress is not None and not progress.finished else []
-    if total > 1 and pages:
-        parts.append(_summary(doc, pages, running=progress is not None and not progress.finished))
+    running = progress is not None and not progress.finished
+    total = max(progress.total if progress is not None else 0, len(pages))
+    parts = [progress_html(progress, _HINT)] if progress is not None and running else []
+    summed = total > 1 and bool(pages)
+    if summed:
+        parts.append(_summary(doc, pages, running=running))
     parts += [_warning(text) for text in doc.own_warnings[:_MAX_WARNINGS]]
     if not pages:
-        words = "No page yet. The first one is being read." if total else "The document has no pages."
+        words = "No page yet. The first one is being read." if running else "The document has no pages."
         parts.append(f'<div style="padding:12px 14px;{SECOND}">{words}</div>')
+    named = not summed or len({page.source for page in pages}) > 1
     for n, page in enumerate(shown):
-        folded = n > 0 and not whole
-        parts.append(_page(page, total, whole=whole, folded=folded, last=n == 0))
+        head = _head(page, total, named=named)
+        parts.append(_page(page, head, whole=whole, folded=n > 0 and not whole, first=n == 0))
     if len(shown) < len(pages):
         parts.append(_elsewhere(pages, shown))
     return _root("".join(parts), uid or uuid4().hex[:12], "document")
@@ -94,7 +94,8 @@ def document_html(
 
 def page_html(page: Page, *, uid: str | None = None) -> str:
     """One page as one HTML element, as in `document_html`."""
-    return _root(_page(page, 0, whole=False, folded=False, last=True), uid or uuid4().hex[:12], "page")
+    head = _head(page, 0, named=True)
+    return _root(_page(page, head, whole=False, folded=False, first=True), uid or uuid4().hex[:12], "page")
 
 
 def _root(inner: str, uid: str, view: str) -> str:
@@ -106,7 +107,9 @@ def _root(inner: str, uid: str, view: str) -> str:
 
 def _summary(doc: Document, pages: Sequence[Page], *, running: bool) -> str:
     said = ", ".join(
-        text if status is Status.OK else f'{status_icon(status)}<span style="font-weight:600">{text}</span>'
+        f'<span style="white-space:nowrap">{text}</span>'
+        if status is Status.OK
+        else f'<span style="white-space:nowrap;font-weight:600">{status_icon(status)}{text}</span>'
         for status, text in status_counts(pages)
     )
     sources = list(dict.fromkeys(page.source for page in pages))
@@ -115,11 +118,12 @@ def _summary(doc: Document, pages: Sequence[Page], *, running: bool) -> str:
     again = ""
     if bad and not running:
         words = "Run it again:" if len(bad) == 1 else f"Run the {len(bad):,} again:"
-        again = f'<span style="{SPACE}"><span style="{SECOND}">{words}</span> {code(RETRY)}</span>'
+        again = fact(f"{second(words)} {code(RETRY)}", second=False)
+    counted = f'<span style="white-space:nowrap">{count(len(pages), "page")}:</span> {said}'
     return (
-        f'<div class="uo-summary" style="padding:8px 14px;border-bottom:{HAIR}">{_right(_document_facts(doc))}'
-        f'<span style="font-weight:600">{escape(name)}</span><span style="{SPACE}">{count(len(pages), "page")}: {said}</span>'
-        f"{again}</div>"
+        f'<div class="uo-summary" style="padding:9px 14px;border-bottom:{HAIR}">{_right(_document_facts(doc))}'
+        f'<span style="font-weight:600">{escape(name)}</span>'
+        f"{fact(counted, second=False, wraps=True)}{again}</div>"
     )
 
 
@@ -139,21 +143,18 @@ def _document_facts(doc: Document) -> list[str]:
 def _right(said: Sequence[str]) -> str:
     if not said:
         return ""
-    inner = "".join(f'<span style="{SPACE}">{escape(text)}</span>' for text in said)
-    return f'<div style="float:right;{SECOND}">{inner}</div>'
+    return f'<div style="float:right;margin:0 0 0 12px">{"".join(fact(escape(text)) for text in said)}</div>'
 
 
 def _warning(text: str) -> str:
     return f'<div style="padding:4px 14px">{icon_line(icon("warning", WARNING), escape(text))}</div>'
 
 
-def _page(page: Page, total: int, *, whole: bool, folded: bool, last: bool) -> str:
-    """One page: a line about it, a banner when it is not ok, and the two panes; folded into a details element or not."""
-    head = _head(page, total)
-    limit = None if whole else PAGE_BYTES
-    inner = _banner(page) + _page_warnings(page) + page_panes(page, limit=limit, whole=whole)
+def _page(page: Page, head: str, *, whole: bool, folded: bool, first: bool) -> str:
+    """One page: a line about it, a banner when it is not ok, and the two panes; folded away or not."""
+    inner = _banner(page) + _page_warnings(page) + page_panes(page, limit=None if whole else PAGE_BYTES, whole=whole)
     classes = f"uo-page uo-p{page.position} uo-s-{page.status}"
-    rule = "" if last else f"border-top:{HAIR};"
+    rule = "" if first else f"border-top:{HAIR};"
     if folded:
         return (
             f'<details class="{classes}" style="{rule}margin:0;padding:0">'
@@ -166,16 +167,17 @@ def _page(page: Page, total: int, *, whole: bool, folded: bool, last: bool) -> s
     )
 
 
-def _head(page: Page, total: int) -> str:
-    where = f"page {page.position} of {total}" if total else f"page {page.number}"
+def _head(page: Page, total: int, *, named: bool) -> str:
+    where = f"page {page.position} of {total:,}" if total else f"page {page.number}"
     if total and page.number != page.position:
-        where += f" (page {page.number} of its source)"
-    weight = "" if page.status is Status.OK else "font-weight:600"
+        where += f" (page {page.number:,} of its source)"
+    name = f'<span class="uo-source" style="font-weight:600">{escape(page.source)}</span>' if named else ""
+    place = fact(where, second=False) if named else f'<span style="font-weight:600">{where}</span>'
+    word = str(page.status) if page.status is Status.OK else f'<span style="font-weight:600">{page.status}</span>'
     return (
-        f'{_right(facts(page))}<span class="uo-source" style="font-weight:600">{escape(page.source)}</span>'
-        f'<span style="{SPACE}">{where}</span>'
-        f'<span class="uo-status" style="{SPACE};{weight}">{status_icon(page.status)}{page.status}</span>'
-        f'<span class="uo-counts" style="{SPACE};{SECOND}">{escape(_counts(page))}</span>'
+        f"{_right(facts(page))}{name}{place}"
+        f"{fact(status_icon(page.status) + word, second=False, kind='uo-status')}"
+        f"{fact(escape(_counts(page)), kind='uo-counts', wraps=True)}"
     )
 
 
@@ -190,6 +192,7 @@ def _counts(page: Page) -> str:
 def _banner(page: Page) -> str:
     if page.status is Status.OK:
         return ""
+    again = fact(f"{second('Run again:')} {code(RETRY)}", second=False)
     severe = page.status in (Status.MISSING, Status.FAILED)
     reason = page.reason or (
         "The model found nothing here." if page.status is Status.EMPTY else f"The page is {page.status}."
@@ -197,8 +200,8 @@ def _banner(page: Page) -> str:
     return (
         f'<div class="uo-banner" style="padding:8px 14px 8px 11px;border-left:3px solid {status_hue(page.status)};'
         f'border-bottom:{HAIR};background-color:{TINT_ERROR if severe else TINT_WARNING}">'
-        f'<span dir="auto">{escape(reason)}</span><span style="{SPACE}"><span style="{SECOND}">Run again:</span> '
-        f"{code(RETRY)}</span></div>"
+        f'<span dir="auto">{escape(reason)}</span>'
+        f"{again}</div>"
     )
 
 
@@ -214,7 +217,7 @@ def _elsewhere(pages: Sequence[Page], shown: Sequence[Page]) -> str:
     left = [page for page in pages if page.position not in stored]
     words = f"{count(len(left), 'more page')} ({positions(left, 4)}):"
     return (
-        f'<div class="uo-more" style="padding:9px 14px;border-top:{HAIR}"><span style="{SECOND}">{escape(words)}</span> '
-        f'{code(f"doc.page({left[0].position})")} <span style="{SECOND}">or all in one file:</span> '
+        f'<div class="uo-more" style="padding:9px 14px;border-top:{HAIR}">{second(words)} '
+        f"{code(f'doc.page({left[0].position})')} {second('or all in one file:')} "
         f"{code(SAVE_ALL)}</div>"
     )

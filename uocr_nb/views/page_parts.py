@@ -10,7 +10,7 @@ from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.boxes import paper_html
 from uocr_nb.views.pictures import CROWDED, NOTEBOOK, WHOLE, Quality, page_pictures
 from uocr_nb.views.rows import ALL, SHORT, block_row
-from uocr_nb.views.styles import HAIR, MONO, SECOND, code
+from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import count
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ def _text(page: Page, rows: list[str]) -> str:
     hidden = len(page.blocks) - len(rows)
     if hidden:
         words = f"{count(hidden, 'more block')}: "
-        said.append(
-            f'<div style="padding:0 0 0 73px"><span style="{SECOND}">{words}</span>{code(f"doc.page({page.position}).blocks")}</div>'
-        )
+        said.append(f'<div style="padding:0 0 0 73px">{second(words)}{code(f"doc.page({page.position}).blocks")}</div>')
     if not page.blocks:
         said.append(f'<div style="{SECOND}">{_nothing(page)}</div>')
     if page.status in (Status.TRUNCATED, Status.LOOPING):
@@ -98,13 +96,13 @@ def _cut_line(page: Page) -> str:
     else:
         words = "Cut here"
     return (
-        '<div class="uo-cut" style="margin:10px 0 8px 60px;border-top:1px dashed #a9761a;padding:4px 0 0;font-weight:600;'
-        f'font-size:12px">{words}</div>'
+        '<div class="uo-cut" style="margin:10px 0 8px 60px;border-top:1px dashed #a9761a;padding:4px 0 0;'
+        f'font-weight:600;font-size:12px">{words}</div>'
     )
 
 
 def _sources(page: Page, left: int | None) -> str:
-    """The answer as it came, and the markdown made from it, as far as there is room for both."""
+    """Fold the answer as it came, and the markdown made from it, as far as there is room for both."""
     parts = []
     answer = page.raw
     markdown = page_markdown(page) if page.blocks else ""
@@ -128,11 +126,13 @@ def _folded(title: str, text: str, line: str, room: int | None) -> tuple[str, in
         # An escaped character takes up to six bytes, a character of UTF-8 up to four.
         kept = text[: room // 6]
         shown = escape(kept)
-        note = f'<div style="padding:0 14px 10px"><span style="{SECOND}">{len(text) - len(kept):,} more characters:</span> {code(line)}</div>'
+        more = second(f"{len(text) - len(kept):,} more characters:")
+        note = f'<div style="padding:0 14px 10px">{more} {code(line)}</div>'
     html = (
-        f'<details style="border-top:{HAIR};margin:0;padding:0"><summary style="padding:9px 14px;cursor:pointer">{title}'
-        f'</summary><pre dir="auto" style="margin:0;padding:0 14px 12px;white-space:pre-wrap;overflow-wrap:anywhere;'
+        f'<details style="border-top:{HAIR};margin:0;padding:0">'
+        f'<summary style="padding:7px 14px;font-size:12px;cursor:pointer">{title}'
+        f'</summary><pre dir="auto" style="margin:0;padding:0 14px 12px;white-space:pre-wrap;overflow-wrap:break-word;'
         f"max-height:360px;overflow:auto;font-family:{MONO};font-size:11px;line-height:17px;background-color:transparent;"
-        f'color:inherit;border:0">{shown}</pre>{note}</details>'
+        f'border:0">{shown}</pre>{note}</details>'
     )
     return html, _size(shown)

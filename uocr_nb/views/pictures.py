@@ -81,7 +81,7 @@ _lock = threading.Lock()
 
 
 def page_pictures(page: Page, quality: Quality = NOTEBOOK) -> Pictures:
-    """Page picture and crops; made once as long as the page is in use, because a run draws its document again and again."""
+    """Page picture and crops; made once while the page is in use, because a run draws its document again and again."""
     key = (id(page), quality)
     with _lock:
         held = _cache.get(key)
@@ -129,7 +129,7 @@ def _crops(page: Page, image: Image, quality: Quality) -> dict[int, str]:
 
 
 def _jpeg(image: Image, width: int, limit: int) -> str:
-    from PIL import Image as Images
+    from PIL import Image as Images  # noqa: PLC0415 - heavy
 
     small = image
     data = b""

@@ -36,7 +36,7 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def printable(text: str) -> str:
-    """The text without characters that a terminal obeys instead of showing."""
+    """Drop the characters that a terminal obeys instead of showing."""
     return _UNSAFE.sub("", text.replace("\t", " "))
 
 
@@ -54,7 +54,7 @@ def _cells(char: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """The text in at most `width` columns; ``...`` at its end when something is missing."""
+    """Cut the text to at most `width` columns; ``...`` at its end when something is missing."""
     if cells(text) <= width:
         return text
     return _head(text, width - 3).rstrip() + "..." if width > 3 else _head(text, width)  # the dots themselves
@@ -96,7 +96,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def document_plain(doc: Document) -> str:
-    """The document for a terminal: how its pages are, the first page in short, and the lines that show more."""
+    """Write the document for a terminal: how its pages are, the first page in short, and the lines that show more."""
     pages = doc.pages
     if not pages:
         return "A document without pages."

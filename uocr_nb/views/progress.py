@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 from uocr_nb.support.durations import show_clock
-from uocr_nb.views.styles import HAIR, ROOT, SECOND, SPACE
-from uocr_nb.views.words import count, money, status_counts
+from uocr_nb.views.styles import HAIR, SECOND, fact
+from uocr_nb.views.words import count, money
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from uocr_nb.document.model import Page
     from uocr_nb.reading.progress import Progress
 
-__all__ = ["progress_bar", "progress_html", "progress_line", "progress_parts", "progress_text"]
+__all__ = ["progress_bar", "progress_html", "progress_line", "progress_parts"]
 
 _BAR = 24
-
-_REDRAW = 0.25
-"""Seconds between two redraws in one place; numbers that change faster cannot be read."""
-
-_REPEAT = 10.0
-"""Seconds between two lines where a line cannot be redrawn."""
 
 
 def progress_parts(progress: Progress) -> list[str]:
@@ -41,8 +30,8 @@ def progress_parts(progress: Progress) -> list[str]:
     return parts
 
 
-def progress_text(progress: Progress) -> str:
-    """The parts on one line, three spaces apart."""
+def progress_line(progress: Progress) -> str:
+    """Put the parts on one line, three spaces apart."""
     return "   ".join(progress_parts(progress))
 
 
@@ -54,10 +43,10 @@ def progress_bar(progress: Progress) -> str:
 
 
 def progress_html(progress: Progress, hint: str = "") -> str:
-    """The line at the head of a document that is being read, under a thin bar of what is done."""
+    """Make the line at the head of a document that is being read, under a thin bar of what is done."""
     first, *rest = progress_parts(progress)
     share = 100 * progress.done / max(progress.total, 1)
-    more = "".join(f'<span style="{SPACE};{SECOND}">{part}</span>' for part in rest)
+    more = "".join(map(fact, rest))
     below = f'<div style="font-size:12px;line-height:16px;{SECOND}">{hint}</div>' if hint else ""
     return (
         f'<div class="uo-progress" style="border-bottom:{HAIR}">'
@@ -65,92 +54,3 @@ def progress_html(progress: Progress, hint: str = "") -> str:
         f'style="height:2px;width:{share:.1f}%;background-color:#3d82c8"></div></div>'
         f'<div style="padding:7px 14px"><span style="font-weight:600">{first}</span>{more}{below}</div></div>'
     )
-
-
-def progress_line(*, demanded: bool = False) -> Callable[[Progress, list[Page]], None]:
-    """What shows the progress of a call of `ocr`: a bar on a terminal, one output in a notebook, lines elsewhere.
-
-    Parameters
-    ----------
-    demanded : bool
-        Show lines also where nobody seems to watch, such as in a log file.
-    """
-    stream = sys.stderr
-    if _in_notebook():
-        return _Notebook()
-    if stream is not None and stream.isatty():
-        return _Terminal(stream)
-    return _Lines(stream) if demanded and stream is not None else _silent
-
-
-def _silent(progress: Progress, pages: list[Page]) -> None:
-    """Nobody watches."""
-
-
-def _in_notebook() -> bool:
-    if "IPython" not in sys.modules:
-        return False
-    from IPython import get_ipython  # loaded already
-
-    return getattr(get_ipython(), "kernel", None) is not None
-
-
-class _Terminal:
-    """One line that is drawn again in its place."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._drawn = 0.0
-        self._width = 0
-
-    def __call__(self, progress: Progress, pages: list[Page]) -> None:  # noqa: ARG002 - what a watcher is given
-        now = time.monotonic()
-        if not progress.finished and now - self._drawn < _REDRAW:
-            return
-        self._drawn = now
-        line = progress_bar(progress)
-        self._stream.write("\r" + line.ljust(self._width) + ("\n" if progress.finished else ""))
-        self._stream.flush()
-        self._width = len(line)
-
-
-class _Lines:
-    """A line now and then, where nothing can be drawn again."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._written = time.monotonic()
-
-    def __call__(self, progress: Progress, pages: list[Page]) -> None:  # noqa: ARG002 - what a watcher is given
-        now = time.monotonic()
-        if progress.finished or now - self._written >= _REPEAT:
-            self._written = now
-            self._stream.write(progress_text(progress) + "\n")
-            self._stream.flush()
-
-
-class _Notebook:
-    """One output that is updated, so that it never becomes a long log."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._drawn = 0.0
-
-    def __call__(self, progress: Progress, pages: list[Page]) -> None:
-        now = time.monotonic()
-        if not progress.finished and now - self._drawn < _REDRAW:
-            return
-        self._drawn = now
-        from IPython.display import DisplayHandle
-
-        if progress.finished:
-            words = ", ".join(text for _status, text in status_counts(pages)) or "no page"
-            bundle = {"text/html": f'<div style="{ROOT}">{words}</div>', "text/plain": words}
-        else:
-            html = f'<div class="tex2jax_ignore mathjax_ignore" style="{ROOT};border:{HAIR}">{progress_html(progress)}</div>'
-            bundle = {"text/html": html, "text/plain": progress_bar(progress)}
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(bundle, raw=True)
-        else:
-            self._handle.update(bundle, raw=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ _UNSAFE_TEX = re.compile(
     r"DeclareMathOperator|[egx]?def|let|input|include)(?![A-Za-z])"
 )
 """Commands that reach past their formula: links, styles, definitions that later formulas would see."""
+
+_SHORT_CELL = 24
+"""Characters of a cell that is not broken into lines; in the head it may be, to keep the columns narrow."""
 
 _NUMBER = re.compile(r"[^\w\s]{0,3}\d[\d.,\s]{0,24}(?:[eE][+-]?\d{1,4})?\s?[^\w\s]{0,3}(?:[kKMmB])?|[-–—]")
 
@@ -56,16 +60,25 @@ ALL = Limits(text=10_000_000, cells=1_000_000)
 
 
 def table_of(block: Block) -> Grid | None:
-    """The cells of a table block; None when it is none, or holds no cell."""
+    """Read the cells of a table block; None when it is none, or holds no cell."""
     if block.label != "table":
         return None
     grid = parse_table(block.text)
     return grid if any(grid.rows) else None
 
 
+def reads_from_right(text: str) -> bool:
+    """Whether the first letter with a direction belongs to a script that is written from right to left."""
+    for char in text:
+        direction = unicodedata.bidirectional(char)
+        if direction in ("L", "R", "AL"):
+            return direction != "L"
+    return False
+
+
 def is_number(text: str) -> bool:
     """Whether a cell stands right: a number with its sign, unit sign or percent, or a dash for none."""
-    return len(text) <= 40 and _NUMBER.fullmatch(text.strip()) is not None  # noqa: PLR2004 - a long cell is words
+    return len(text) <= 40 and _NUMBER.fullmatch(text.strip()) is not None
 
 
 def numeric_columns(grid: Grid) -> set[int]:
@@ -88,9 +101,8 @@ def text_html(text: str) -> str:
         elif kind == "inline":
             parts.append(f'<span class="{MATHS}">${_tex(part)}$</span>')
         else:
-            parts.append(
-                f'<div class="{MATHS}" style="overflow-x:auto;overflow-y:hidden;white-space:normal">$${_tex(part)}$$</div>'
-            )
+            wide = "overflow-x:auto;overflow-y:hidden;white-space:normal"
+            parts.append(f'<div class="{MATHS}" style="{wide}">$${_tex(part)}$$</div>')
     return "".join(parts)
 
 
@@ -107,13 +119,15 @@ def block_row(page: Page, number: int, crop: str, limits: Limits) -> str:
     grid = table_of(block)
     name = block_name(page, number, extent(grid))
     body = _body(page, number, grid, crop, limits)
+    side = ";text-align:right" if grid is None and reads_from_right(block.text) else ""
+    look = _TEXT_STYLE.get(style.family, "white-space:pre-line") + side
     return (
         f'<div class="uo-row uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
         'style="position:relative;margin:0 0 6px;padding:0 0 0 60px">'
         f'<div class="uo-no" style="position:absolute;left:0;top:0;width:48px;text-align:right;white-space:nowrap;'
         f'font-family:{MONO};font-size:11px">{escape(tag_of(number, block.label))}</div>'
         f'<div class="uo-text" dir="auto" style="border-left:3px {style.line} {style.static};min-height:20px;'
-        f'padding:0 0 0 10px;{_TEXT_STYLE.get(style.family, "white-space:pre-line")};overflow-wrap:anywhere">{body}</div>'
+        f'padding:0 0 0 10px;{look};overflow-wrap:break-word">{body}</div>'
         "</div>"
     )
 
@@ -170,8 +184,8 @@ def _figure(page: Page, block: Block, crop: str, text: str, limits: Limits) -> s
     if crop and block.box is not None:
         share = max(12, round((block.box[2] - block.box[0]) / 9.99))
         picture = (
-            f'<img alt="{escape(block.label)}" src="{crop}" style="display:block;width:{share}%;max-width:100%;height:auto;'
-            f'margin:2px 0 4px;padding:0;border:{HAIR};box-sizing:border-box;background-color:#ffffff">'
+            f'<img alt="{escape(block.label)}" src="{crop}" style="display:block;width:{share}%;max-width:100%;'
+            f'height:auto;margin:2px 0 4px;padding:0;border:{HAIR};box-sizing:border-box;background-color:#ffffff">'
         )
     else:
         picture = f'<span style="{SECOND}">{escape(block.label)}, not shown</span>'
@@ -179,14 +193,28 @@ def _figure(page: Page, block: Block, crop: str, text: str, limits: Limits) -> s
     return picture + words + _more_text(page, text, limits.text)
 
 
-def _table(page: Page, number: int, grid: Grid, most: int) -> str:
-    right = numeric_columns(grid)
-    rows, cells = [], 0
+def head_rows(grid: Grid) -> int:
+    """How many rows at the top are the head: those of header cells, else the first one if it holds words alone."""
+    marked = 0
     for row in grid.rows:
+        if not row or not all(cell.header for cell in row):
+            break
+        marked += 1
+    if marked:
+        return marked
+    first = grid.rows[0] if grid.rows else ()
+    wordy = any(cell.text.strip() for cell in first) and not any(is_number(cell.text) for cell in first)
+    return int(wordy and len(grid.rows) > 1)
+
+
+def _table(page: Page, number: int, grid: Grid, most: int) -> str:
+    right, head = numeric_columns(grid), head_rows(grid)
+    rows, cells = [], 0
+    for n, row in enumerate(grid.rows):
         cells += len(row)
         if cells > most and rows:
             break
-        inner = "".join(_cell(cell, right) for cell in row)
+        inner = "".join(_cell(cell, right, head=cell.header or n < head) for cell in row)
         rows.append(f'<tr style="background-color:transparent;border-bottom:{HAIR}">{inner}</tr>')
     left = len(grid.rows) - len(rows)
     index = sum(block.label == "table" for block in page.blocks[: number - 1])
@@ -198,15 +226,18 @@ def _table(page: Page, number: int, grid: Grid, most: int) -> str:
     )
 
 
-def _cell(cell: Cell, right: set[int]) -> str:
+def _cell(cell: Cell, right: set[int], *, head: bool) -> str:
     kind = "th" if cell.header else "td"
     spans = "".join(
         f' {name}="{number}"' for name, number in (("rowspan", cell.rowspan), ("colspan", cell.colspan)) if number > 1
     )
-    stands_right = cell.colspan == 1 and cell.col in right and (cell.header or is_number(cell.text))
+    text = cell.text.strip()
+    stands_right = cell.colspan == 1 and cell.col in right and (head or is_number(text))
     side = "center" if cell.colspan > 1 else "right" if stands_right else "left"
-    weight = ";font-weight:600" if cell.header else ""
+    # A table keeps its size and scrolls: short cells are never broken, long ones get room.
+    room = "min-width:110px" if len(text) > _SHORT_CELL else "" if head else "white-space:nowrap"
+    weight = ";font-weight:600;vertical-align:bottom" if head else ""
     return (
-        f'<{kind}{spans} style="padding:3px 8px;text-align:{side}{weight}">'
-        f"{text_html(cell.text.strip()).replace(chr(10), '<br>')}</{kind}>"
+        f'<{kind}{spans} style="padding:3px 7px;text-align:{side}{weight};{room}">'
+        f"{text_html(text).replace(chr(10), '<br>')}</{kind}>"
     )

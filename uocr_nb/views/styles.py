@@ -1,13 +1,25 @@
 """Pieces of inline style that several views share.
 
-JupyterLab drops style elements, variables and many properties from a notebook it does not trust, so the stored form says
-everything inline, with hex colours that carry their own strength: grounds stay transparent and ink is inherited, and one
-HTML serves light and dark.
+JupyterLab drops style elements, variables and many properties from a notebook it does not trust, so the stored form
+says everything inline, with hex colours that carry their own strength: grounds stay transparent and ink is inherited,
+and one HTML serves light and dark.
 """
 
 from __future__ import annotations
 
-__all__ = ["CODE", "HAIR", "MONO", "ROOT", "SECOND", "SPACE", "TINT_ERROR", "TINT_WARNING", "code", "icon_line"]
+__all__ = [
+    "CODE",
+    "HAIR",
+    "MONO",
+    "ROOT",
+    "SECOND",
+    "TINT_ERROR",
+    "TINT_WARNING",
+    "code",
+    "fact",
+    "icon_line",
+    "second",
+]
 
 from uocr_nb.markup.safe_html import escape
 
@@ -16,18 +28,15 @@ HAIR = "1px solid #8080805c"
 
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 
-ROOT = "box-sizing:border-box;margin:2px 0;font-size:13px;line-height:20px;text-align:left;white-space:normal"
+ROOT = "box-sizing:border-box;margin:2px 0;font-size:13px;line-height:20px;white-space:normal"
 
 SECOND = "opacity:0.78"
 """Secondary ink: inherited, so that it fits any theme, and still 4.5:1 on JupyterLab's grounds."""
 
-CODE = f"font-family:{MONO};font-size:12px;background-color:transparent;color:inherit;padding:0"
-
-SPACE = "display:inline-block;margin:0 0 0 12px"
-"""One more fact on a line; a space would be folded."""
+CODE = f"font-family:{MONO};font-size:12px;background-color:transparent;padding:0"
 
 TINT_WARNING = "#e6a81a26"
-TINT_ERROR = "#e0453c1f"
+TINT_ERROR = "#e0453c17"
 
 
 def code(text: str) -> str:
@@ -35,8 +44,32 @@ def code(text: str) -> str:
     return f'<code style="{CODE}">{escape(text)}</code>'
 
 
+def second(text: str) -> str:
+    """Words in secondary ink."""
+    return f'<span style="{SECOND}">{escape(text)}</span>'
+
+
+def fact(html: str, *, second: bool = True, kind: str = "", wraps: bool = False) -> str:
+    """One more fact on a line, set apart; the line may break before it, and inside it when it `wraps`.
+
+    Parameters
+    ----------
+    html : str
+        The fact.
+    second : bool
+        In secondary ink.
+    kind : str
+        A class.
+    wraps : bool
+        Whether it is long.
+    """
+    style = ("" if wraps else ";white-space:nowrap") + (f";{SECOND}" if second else "")
+    name = f' class="{kind}"' if kind else ""
+    return f' <span{name} style="margin:0 0 0 8px{style}">{html}</span>'
+
+
 def icon_line(icon: str, html: str, style: str = "") -> str:
-    """A line with an icon in front of it, and its further lines under its first word."""
+    """Make a line with an icon in front of it, and its further lines under its first word."""
     return (
         f'<div style="position:relative;padding:0 0 0 22px;margin:0;{style}">'
         f'<span style="position:absolute;left:0;top:0">{icon}</span>{html}</div>'

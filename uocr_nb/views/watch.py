@@ -60,7 +60,7 @@ class _Notebook:
 
 
 def watcher(*, demanded: bool) -> Any:
-    """What shows the progress here: a line in a notebook or on a terminal, else nothing unless it was demanded."""
+    """Make what shows the progress here: a line in a notebook or on a terminal, else nothing unless it was demanded."""
     if _in_kernel():
         return _Notebook()
     if demanded or sys.stderr.isatty():

@@ -48,12 +48,12 @@ def positions(pages: Iterable[Page], most: int = 6) -> str:
 
 
 def not_ok(pages: Iterable[Page]) -> list[Page]:
-    """The pages that need a person."""
+    """Pick the pages that need a person."""
     return [page for page in pages if page.status is not Status.OK]
 
 
 def status_counts(pages: Sequence[Page]) -> list[tuple[Status, str]]:
-    """What to say of each status that occurs: ``12 ok``, ``1 looping (4)``."""
+    """Say of each status that occurs: ``12 ok``, ``1 looping (4)``."""
     said = []
     for status in _ORDER:
         those = [page for page in pages if page.status is status]
@@ -72,7 +72,7 @@ def retry_line(pages: Sequence[Page]) -> str:
 
 
 def facts(page: Page) -> list[str]:
-    """What a page took: tokens and time, as far as they are known."""
+    """Say what a page took: tokens and time, as far as they are known."""
     said = []
     if page.tokens is not None:
         said.append(count(page.tokens, "token"))
