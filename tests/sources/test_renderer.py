@@ -104,7 +104,7 @@ def test_a_killed_worker_costs_the_page_it_was_at(tmp_path: Path, heavy_pdf: Pat
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert until(lambda: renderer._lock.locked())
+        assert until(renderer._lock.locked)
         os.kill(pid, signal.SIGKILL)
         thread.join(10)
         assert "SIGKILL" in str(caught[0])
@@ -240,7 +240,8 @@ def test_the_worker_loads_no_notebook_and_holds_no_secret() -> None:
 
 
 def test_importing_the_room_is_light() -> None:
-    with script("import sys, uocr_nb.sources; print({'PIL', 'numpy', 'pypdfium2', 'pymupdf'} & set(sys.modules))") as process:
+    code = "import sys, uocr_nb.sources; print({'PIL', 'numpy', 'pypdfium2', 'pymupdf'} & set(sys.modules))"
+    with script(code) as process:
         assert process.communicate(timeout=60)[0].strip() == "set()"
 
 

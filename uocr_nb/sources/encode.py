@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.sources.pdf import Drawn
 
-__all__ = ["ink_share", "write"]
+__all__ = ["ink_share", "is_grey", "write"]
 
 _SMALL = 512 * 512
 """Pictures of no more pixels are tried as PNG too: clean small ones become smaller and stay exact."""
@@ -36,7 +36,7 @@ def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
     if drawn.original is not None:
         data, mime = drawn.original, "image/jpeg"
     else:
-        if image.mode in ("RGB", "RGBX") and _is_grey(image):
+        if image.mode in ("RGB", "RGBX") and is_grey(image):
             image = grey
         data, mime = _encoded(image, drawn.quality)
     digest = hashlib.sha256(data).hexdigest()
@@ -64,7 +64,8 @@ def ink_share(grey: Image) -> float:
     return 1 - near / (grey.width * grey.height)
 
 
-def _is_grey(image: Image) -> bool:
+def is_grey(image: Image) -> bool:
+    """Tell whether no pixel of `image` (RGB or RGBX) has a colour."""
     red, green, blue = image.split()[:3]
     return ImageChops.difference(red, green).getbbox() is None and ImageChops.difference(red, blue).getbbox() is None
 

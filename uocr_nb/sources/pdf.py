@@ -11,6 +11,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from uocr_nb.errors import SourceError
+from uocr_nb.sources.encode import is_grey
 from uocr_nb.sources.sizing import plan
 from uocr_nb.sources.types import PageError
 
@@ -118,7 +119,8 @@ class PdfFile:
         if way.shrink is not None:
             from PIL import ImageOps  # noqa: PLC0415 - only the square modes need it
 
-            image = ImageOps.contain(image.convert("RGB"), (way.shrink, way.shrink))
+            # One channel shrinks in a third of the time of three, to the same pixels.
+            image = ImageOps.contain(image.convert("L" if is_grey(image) else "RGB"), (way.shrink, way.shrink))
             # Small pictures can afford it: 49 dB against the engine's own rather than 44, for 50 KiB.
             return Drawn(image, round(way.dpi, 2), notes, quality=95)
         return Drawn(image, round(way.dpi, 2), notes, hold=bitmap)

@@ -284,8 +284,9 @@ def _named(sources: list[Source]) -> list[Source]:
     """Give `sources` names of their own: as much of the path as tells two files apart, then a number."""
     names = [source.name for source in sources]
     for depth in range(2, 6):
-        counts = Counter(names)
-        if len(counts) == len(names):
+        # The same file twice is not told apart by more of its path.
+        counts = Counter(name for name, _ in {(n, source.path) for n, source in zip(names, sources, strict=True)})
+        if max(counts.values()) == 1:
             break
         names = [
             "/".join(source.path.parts[-depth:]) if counts[name] > 1 and source.path else name
