@@ -98,18 +98,23 @@ class Restarted:
 Event = PageOpened | BlockOpened | TextGrown | BlockClosed | Restarted
 
 _NOTHING = re.compile(
-    r"^[ \t]*+(?:\[(?:non-text|no text detected)\]|\(no text(?: to output)?\))[ \t]*+$\n?", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*+(?:\[(?:non-text|no text detected)\]|\(no text(?: to output)?\))$\n?", re.MULTILINE | re.IGNORECASE
 )
 _ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
 _LOST_OPENING = re.compile(r"[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+")
+_MARK_ENDS = frozenset("])")
 _LOOK_BACK = 300
+_NOTHING_ON_PAGE: dict[Dialect, ParsedPage] = {
+    "tagged": ParsedPage(),
+    "stripped": ParsedPage(dialect="plain"),
+}
 
 
 @dataclass(slots=True)
 class _Draft:
     marked: bool = False
     blocks: list[Block] = field(default_factory=list)
-    notes: Notes = field(default_factory=Notes)
+    notes: Notes | None = None
     preamble: str = ""
     open: Open = ""
 
@@ -142,7 +147,13 @@ class Builder:
 
     def note(self, kind: str, *, here: bool = False) -> None:
         """Count a repair on this page, of the open block if `here`."""
-        self.page.notes.add(kind, len(self.page.blocks) + 1 if here else 0)
+        self._note(kind, len(self.page.blocks) + 1 if here else 0)
+
+    def _note(self, kind: str, block: int = 0, times: int = 1) -> None:
+        # Most pages need no repair, so they carry no notes.
+        if self.page.notes is None:
+            self.page.notes = Notes()
+        self.page.notes.add(kind, block, times)
 
     def add_text(self, text: str) -> None:
         """More text of the open block, or of the preamble."""
@@ -196,19 +207,23 @@ class Builder:
 
     def close_block(self, *, last: bool = False) -> None:
         """End the open block, or the preamble."""
-        text = "".join(self.parts).strip()
-        self.parts = []
-        self._since = 0
-        page = self.page
-        if "\u200b" in text:
-            text = _ESCAPED.sub("<", text)
-        if "[N" in text or "[n" in text or "(N" in text or "(n" in text:
-            text = self._without_marks(text)
+        parts, page = self.parts, self.page
+        if parts:
+            text = (parts[0] if len(parts) == 1 else "".join(parts)).strip()
+            self.parts = []
+            self._since = 0
+            if "\u200b" in text:
+                text = _ESCAPED.sub("<", text)
+            # Only a line's end can end a mark for nothing; most blocks end in a word.
+            if text[-1:] in _MARK_ENDS or "]\n" in text or ")\n" in text:
+                text = self._without_marks(text)
+        else:
+            text = ""
         if self.label is None:
-            page.preamble = f"{page.preamble}\n{text}".strip() if page.preamble else text
+            page.preamble = text
             return
         if "<table" in text and not last and text.count("<table") > text.count("</table>"):
-            page.notes.add("open_table", len(page.blocks) + 1)
+            self._note("open_table", len(page.blocks) + 1)
         block = Block(self.label, text, self.box)
         self.label = None
         page.blocks.append(block)
@@ -218,7 +233,7 @@ class Builder:
     def _without_marks(self, text: str) -> str:
         text, taken = _NOTHING.subn("", text)
         if taken:
-            self.page.notes.add("nothing", times=taken)
+            self._note("nothing", times=taken)
         return text.strip()
 
     def drop_surface_mark(self) -> None:
@@ -230,7 +245,7 @@ class Builder:
     def finish(self, *, unfinished: bool) -> list[ParsedPage]:
         """Close everything; `unfinished` when the end of the answer was the beginning of a tag."""
         page, had_block = self.page, self.label is not None
-        if page.notes.has("surface_mark"):
+        if page.notes is not None and page.notes.has("surface_mark"):
             self.parts = ["".join(self.parts).rstrip()]
             self.drop_surface_mark()
         self.close_block(last=True)
@@ -248,16 +263,18 @@ class Builder:
         return [self._freeze(draft) for draft in self.pages]
 
     def _freeze(self, draft: _Draft) -> ParsedPage:
+        if draft is not self.page and not draft.blocks and not draft.preamble and draft.notes is None:
+            return _NOTHING_ON_PAGE[self.dialect]
         blocks, preamble, dialect = tuple(draft.blocks), draft.preamble, self.dialect
         if draft is self.page and (self.parts or self.label is not None):
             text = "".join(self.parts).strip()
             if self.label is None:
-                preamble = f"{preamble}\n{text}".strip()
+                preamble = text
             else:
                 blocks = (*blocks, Block(self.label, text, self.box))
-        warnings = draft.notes.sentences()
+        warnings = draft.notes.sentences() if draft.notes else ()
         if not blocks:
-            dialect = "plain"
+            dialect = "plain" if preamble or dialect == "stripped" else dialect
             if preamble:
                 blocks, preamble = (Block("text", preamble),), ""
         elif preamble:

@@ -1,9 +1,9 @@
 """The language of the answers: text to blocks, as a stream, and back.
 
 An answer is read in one of two dialects: *tagged* (``<|det|>label [x1, y1, x2, y2]<|/det|>text``) when a tag's mark is
-anywhere in it, else *stripped* (the same without the marks, at the start of a line). Whatever the engine made of it, there
-are pages at the end, with one sentence for each kind of repair, and never an exception. How the text was split into
-chunks makes no difference.
+anywhere in it, else *stripped* (the same without the marks, at the start of a line). Whatever the engine made of it,
+there are pages at the end, with one sentence for each kind of repair, and never an exception. How the text was split
+into chunks makes no difference.
 
 Tags that a page itself prints cannot be told from the engine's own. `write_block` therefore puts a zero-width space
 (U+200B) behind the "<" of such text, and the reader takes it out again, so that what is written is read back as it was.
@@ -172,5 +172,5 @@ def write_answer(pages: Iterable[Iterable[Block]], *, multi: bool) -> str:
 
 
 def strip_special(text: str) -> str:
-    """What is left of an answer when the server skips special tokens: the stripped dialect (tables lose their cells)."""
+    """What is left of an answer when the server skips special tokens: the stripped dialect, tables without cells."""
     return _SPECIAL.sub("", text)

@@ -1,4 +1,4 @@
-"""The inside of a block's tag: its label and its box, however the engine bent them. Numbers are read, never evaluated."""
+"""The inside of a block's tag: its label and its box, however bent. Numbers are read, never evaluated."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ HEAD_LIMIT = 4096
 """A tag longer than this many characters was not closed (190 boxes fit into it)."""
 
 KNOWN_LABELS = frozenset(
-    "title text table equation image chart list header footer page_number page_footnote image_caption table_caption"
-    " aside_text ref_text subtitle code algorithm".split()
+    {
+        *("title", "text", "table", "equation", "image", "chart", "list", "header", "footer", "page_number"),
+        *("page_footnote", "image_caption", "table_caption", "aside_text", "ref_text", "subtitle", "code", "algorithm"),
+    }
 )
 """Labels seen in answers or claimed for the model; the set stays open."""
 

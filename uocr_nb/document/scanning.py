@@ -43,7 +43,7 @@ _LINE_HEAD = re.compile(_HEAD_OF_LINE)
 _LINE_PART = re.compile(r"\n[ \t]{0,2}+(?:[a-z][a-z_]{0,31}+(?: ?(?:\[[^\[\]\n<]{0,80}+)?)?)?")
 _LINE_CUT = re.compile(r"\n[ \t]{0,2}+([a-z][a-z_]{0,31}+) ?\[[0-9, .-]*+")
 _LINE_LOOK = 128
-_SOUND_BOX = re.compile(r"[0-9]{1,3}, [0-9]{1,3}, [0-9]{1,3}, [0-9]{1,3}")
+_SOUND_BOX = re.compile(r"([0-9]{1,3}), ([0-9]{1,3}), ([0-9]{1,3}), ([0-9]{1,3})")
 
 _BARS, _DASHES = "|｜", "▁_"
 _ENDS = tuple(
@@ -126,8 +126,9 @@ class TaggedScanner(_Scanner):
                 if match.lastindex != 5:
                     mark = match
                     break
-                self._sound_tag(match, at)
-                at = match.end()
+                start, end = match.span()
+                self._sound_tag(match, buffer[at:start])
+                at = end
             if mark is None:
                 break
             self._text(buffer[at : mark.start()])
@@ -146,12 +147,12 @@ class TaggedScanner(_Scanner):
         self._text(buffer[at:rest])
         self._buffer = buffer[rest:]
 
-    def _sound_tag(self, match: re.Match[str], at: int) -> None:
-        """A tag in the form that the model was taught, the common case."""
-        builder, start = self.builder, match.start()
-        if start > at:
-            builder.add_text(match.string[at:start])
-        if start == at or match.string[start - 1] == "Ċ":
+    def _sound_tag(self, match: re.Match[str], text: str) -> None:
+        """A tag in the form that the model was taught, the common case, and the text before it."""
+        builder = self.builder
+        if text:
+            builder.add_text(text)
+        if not text or text[-1] == "Ċ":
             builder.drop_surface_mark()
         label, a, b, c, d = match.group(1, 2, 3, 4, 5)
         x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
@@ -278,7 +279,15 @@ class LineScanner(_Scanner):
 
     def _line(self, match: re.Match[str]) -> int:
         label, written = match[1], match[2]
-        if label in KNOWN_LABELS or _SOUND_BOX.fullmatch(written):
+        sound = _SOUND_BOX.fullmatch(written)
+        if sound:
+            a, b, c, d = sound.groups()
+            x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
+            if x1 <= x2 and y1 <= y2:
+                self.builder.open_block(label, (x1, y1, x2, y2))
+                self._before = "\n"
+                return match.end()
+        if sound or label in KNOWN_LABELS:
             box, repairs = read_box(written)
             if box:
                 self.builder.open_head(Head(label, box, "", repairs))

@@ -1,0 +1,180 @@
+"""The honest word on one page: its status, the reason in one sentence, and what of it is worth keeping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from uocr_nb.document.model import COORD_MAX, Status
+from uocr_nb.document.repeats import (
+    LoopWatch,
+    block_run,
+    count_run,
+    is_babble,
+    is_squeezed,
+    shows_text,
+    tail_run,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from uocr_nb.document.grammar import ParsedPage
+    from uocr_nb.document.model import Block
+
+__all__ = ["LoopWatch", "Verdict", "judge"]
+
+_WHOLE_PAGE = (0, 0, COORD_MAX, COORD_MAX)
+_PICTURES = frozenset({"image", "chart"})
+_REMARK = 400
+"""Characters up to which a lone block over the whole page may be a remark of the model's."""
+
+_RUN_TIMES, _RUN_CHARS, _BARE_RUN_CHARS = 8, 600, 8_000
+"""From when on the end of an unfinished text is a loop; the last limit is for units that show nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a page's answer is worth.
+
+    Attributes
+    ----------
+    status : Status
+        ok, truncated, looping, empty or unboxed.
+    reason : str
+        Why it is not ok, in one sentence or two; empty when it is.
+    warnings : tuple of str
+        What is in doubt beside what the grammar mended.
+    keep : int or None
+        How many blocks are left when a loop is cut off; None when nothing is cut off.
+    blocks : tuple of Block
+        The blocks that are left; a loop inside the last one is cut off as well.
+    """
+
+    status: Status
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    keep: int | None = None
+    blocks: tuple[Block, ...] = ()
+
+
+def judge(
+    parsed: ParsedPage,
+    *,
+    raw: str,
+    finish_reason: str | None,
+    max_tokens: int | None,
+    blank: bool = False,
+) -> Verdict:
+    """The verdict on `parsed`.
+
+    Parameters
+    ----------
+    parsed : ParsedPage
+        The page as the grammar read it.
+    raw : str
+        The answer as it came.
+    finish_reason : str or None
+        As the engine gave it: "stop", "length"; "loop" for an answer that `LoopWatch` had cut, any other word for one
+        that did not come to its end; None when it is not known.
+    max_tokens : int or None
+        The limit that was asked for, for the reason's sake.
+    blank : bool
+        Whether the page image holds nothing but paper.
+    """
+    unfinished = finish_reason not in ("stop", None) or (parsed.open != "formula" and not parsed.complete)
+    warnings = _doubts(parsed, blank=blank)
+    loop = _loop(parsed.blocks, unfinished=unfinished)
+    if loop is not None:
+        return replace(loop, warnings=warnings)
+    blocks = parsed.blocks
+    cut = _cut(parsed, finish_reason, max_tokens)
+    if cut:
+        return Verdict(Status.TRUNCATED, cut, warnings, blocks=blocks)
+    if not any(block.text or (block.label in _PICTURES and block.box) for block in blocks):
+        if blank:
+            return Verdict(Status.OK, "", (*warnings, "The page is blank."), blocks=blocks)
+        return Verdict(Status.EMPTY, _why_empty(parsed, raw), warnings, blocks=blocks)
+    if not any(block.box for block in blocks):
+        return Verdict(Status.UNBOXED, "The answer holds text but no box.", warnings, blocks=blocks)
+    return Verdict(Status.OK, "", warnings, blocks=blocks)
+
+
+def _doubts(parsed: ParsedPage, *, blank: bool) -> tuple[str, ...]:
+    doubts = []
+    if parsed.dialect == "stripped":
+        doubts.append(
+            "The server leaves the marks of the tags out, so text of the page that looks like a tag cannot be told "
+            "apart. Send skip_special_tokens: false."
+        )
+    texts = [block for block in parsed.blocks if block.text]
+    if blank and texts:
+        doubts.append("The page is blank, so its text is likely to be made up.")
+    elif len(texts) == 1 and texts[0].box == _WHOLE_PAGE and texts[0].label == "text" and len(texts[0].text) <= _REMARK:
+        doubts.append("The only text has the whole page as its box: it may be a remark of the model, not page text.")
+    return tuple(doubts)
+
+
+def _why_empty(parsed: ParsedPage, raw: str) -> str:
+    if parsed.blocks:
+        return "The answer holds boxes but no text."
+    return "The answer holds no block and no text." if raw.strip() else "The answer is empty."
+
+
+def _cut(parsed: ParsedPage, finish_reason: str | None, max_tokens: int | None) -> str:
+    """The reason why the answer is cut, empty when it is whole."""
+    place = _place(parsed)
+    if finish_reason == "length":
+        limit = f"{max_tokens:,} tokens" if max_tokens else "its token limit"
+        return f"The answer stopped at {limit}, {place}. Nothing below that block is read."
+    if parsed.open in ("tag", "table") or (parsed.open == "formula" and finish_reason != "stop"):
+        inside = {"tag": "in the middle of a tag", "table": "in the middle of a table", "formula": "in a formula"}
+        return f"The answer ends {inside[parsed.open]}, {place}. Nothing below that block is read."
+    return ""
+
+
+def _place(parsed: ParsedPage) -> str:
+    count = len(parsed.blocks)
+    if not count:
+        return "before the first block"
+    return f"{'after' if parsed.open == 'tag' else 'inside'} block {count}"
+
+
+def _loop(blocks: tuple[Block, ...], *, unfinished: bool) -> Verdict | None:
+    run = block_run(blocks, unfinished=unfinished)
+    inner = next((n for n, block in enumerate(blocks) if is_squeezed(visible(block.text))), None)
+    if run is not None and (inner is None or run.start <= inner):
+        what = "The same block repeats" if run.unit == 1 else f"The same {run.unit} blocks repeat"
+        return _cut_off(blocks[: run.start], f"{what} from block {run.start + 1} on.")
+    if inner is None and unfinished and blocks:
+        inner = len(blocks) - 1
+    if inner is None:
+        return None
+    found = _inner_loop(blocks[inner].text, unfinished=unfinished)
+    if found is None:
+        return None
+    what, text = found
+    return _cut_off((*blocks[:inner], replace(blocks[inner], text=text)), what.format(n=inner + 1))
+
+
+def _cut_off(kept: tuple[Block, ...], reason: str) -> Verdict:
+    count = f"{len(kept):,} block{'' if len(kept) == 1 else 's'} kept"
+    return Verdict(Status.LOOPING, f"{reason} Cut there; {count}.", keep=len(kept), blocks=kept)
+
+
+def _inner_loop(text: str, *, unfinished: bool) -> tuple[str, str] | None:
+    """How the text of a block loops (a sentence with a place for its number), and the text before the loop."""
+    run = tail_run(text)
+    squeezed = is_squeezed(visible(text))
+    if run is not None and (squeezed or unfinished) and run.times >= _RUN_TIMES:
+        unit = text[len(text) - run.unit :]
+        if len(text) - run.start >= (_RUN_CHARS if shows_text(text, run) else _BARE_RUN_CHARS):
+            what = "row" if "<tr>" in unit + unit else "text"
+            kept = text[: run.start + run.unit]
+            kept = kept[: kept.rfind(">") + 1] if "<t" in unit + unit else kept.rstrip()
+            return f"The same {what} repeats in block {{n}}.", kept
+    counting = count_run(text) if unfinished else None
+    if counting is not None:
+        return "Block {n} does nothing but count.", text[: counting + 100].rstrip()
+    if unfinished and is_babble(text):
+        return "Block {n} ends in a run of marks without words.", text.rstrip()
+    return ("Most of block {n} says the same again and again.", text[:1_000].rstrip()) if squeezed else None
