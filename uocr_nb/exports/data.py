@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status
 from uocr_nb.errors import MissingExtraError, OptionError, SourceError
+from uocr_nb.exports.images import embedded_file, image_data, origin_data, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["COLUMNS", "SCHEMA", "VERSION", "from_json", "load", "to_dataframe", "to_json"]
 
@@ -35,8 +33,6 @@ COLUMNS = (
     "status",
 )
 """Of the table of blocks; `page` is the position in the document and `number` the block's, both from 1."""
-
-_MAGIC = {b"\xff\xd8\xff": ("image/jpeg", ".jpg"), b"\x89PNG": ("image/png", ".png")}
 
 
 def to_json(document: Document, *, images: str = "refer") -> str:
@@ -86,7 +82,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
         "tokens": page.tokens,
         "seconds": page.seconds,
         "finish_reason": page.finish_reason,
-        "origin": _origin_data(page),
+        "origin": origin_data(page),
         "blocks": [
             {
                 "label": b.label,
@@ -99,7 +95,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
         "raw": page.raw,
     }
     if embed:
-        data["image"] = "data:{};base64,{}".format(*_image_data(page))
+        data["image"] = image_data(page)
     return data
 
 
@@ -116,36 +112,6 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
     return _plain(str(value))
-
-
-def _origin_data(page: Page) -> dict[str, Any] | None:
-    """Describe the file a page image was made from, and how; never a password, nothing for what came from memory."""
-    if page.origin is None:
-        return None
-    source, spec = page.origin
-    if source.path is None:
-        return None
-    path = Path(source.path)
-    here = Path.cwd()
-    return {
-        "path": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path),
-        "kind": source.kind,
-        "dpi": spec.dpi,
-        "mode": spec.mode,
-        "max_pixels": spec.max_pixels,
-    }
-
-
-def _image_data(page: Page) -> tuple[str, str]:
-    content = None
-    if page.image_file is not None and page.image_file.is_file():
-        content = page.image_file.read_bytes()
-    mime = next((kind for magic, (kind, _ending) in _MAGIC.items() if content and content.startswith(magic)), None)
-    if content is None or mime is None:
-        out = io.BytesIO()
-        page.image.save(out, "JPEG", quality=90)
-        content, mime = out.getvalue(), "image/jpeg"
-    return mime, base64.b64encode(content).decode("ascii")
 
 
 def load(path: Path) -> Document:
@@ -231,8 +197,8 @@ def _page(data: Mapping[str, Any], base: Path | None) -> Page:
         tokens=None if data.get("tokens") is None else int(data["tokens"]),
         seconds=_number(data.get("seconds")),
         finish_reason=None if data.get("finish_reason") is None else str(data["finish_reason"]),
-        image_file=_embedded(data.get("image")),
-        origin=_origin(data, base),
+        image_file=embedded_file(data.get("image")),
+        origin=origin_of(data, base),
     )
 
 
@@ -249,39 +215,6 @@ def _box(value: Any) -> Box | None:
         return None
     x1, y1, x2, y2 = (min(max(int(number), 0), COORD_MAX) for number in value)
     return x1, y1, x2, y2
-
-
-def _embedded(uri: Any) -> Path | None:
-    """Put an embedded page image into the run folder, where page images live."""
-    if uri is None:
-        return None
-    from uocr_nb.support.state import run_folder, write_atomic  # noqa: PLC0415 - only when it is asked for
-
-    content = base64.b64decode(str(uri).partition(",")[2], validate=True)
-    ending = next((ending for magic, (_kind, ending) in _MAGIC.items() if content.startswith(magic)), None)
-    if ending is None:
-        raise ValueError("an embedded image is neither JPEG nor PNG")
-    path = run_folder() / f"{hashlib.sha256(content).hexdigest()}{ending}"
-    return path if path.is_file() else write_atomic(path, content)
-
-
-def _origin(data: Mapping[str, Any], base: Path | None) -> Any:
-    """Source and render spec, from which `Page.image` renders again when the file is still there."""
-    told = data.get("origin")
-    if told is None:
-        return None
-    from uocr_nb.sources.types import RenderSpec, Source  # noqa: PLC0415 - only when it is asked for
-
-    kind = told["kind"]
-    if kind not in ("pdf", "image"):
-        raise ValueError(f"{kind!r} is no kind of source")
-    spec = RenderSpec(dpi=_number(told.get("dpi")), mode=str(told.get("mode", "gundam")))
-    path = Path(told["path"])
-    tried = [folder / path for folder in (base, Path.cwd()) if folder is not None]
-    if base is not None:
-        tried.append(base / path.name)
-    found = next((candidate for candidate in tried if candidate.is_file()), tried[0])
-    return Source(name=str(data["source"]), kind=kind, path=found.resolve()), spec
 
 
 def to_dataframe(document: Document) -> Any:

@@ -28,7 +28,7 @@ _MAX_BYTES = 120
 
 
 def file_name(source: str) -> str:
-    """Make a name for a file about `source`: no folders, no ending of a known kind, no character that a system refuses."""
+    """Make a file name of a source's name: no folder, no ending of a known kind, nothing a system refuses."""
     last = re.split(r"[/\\]", source.split("?", maxsplit=1)[0].rstrip("/\\"))[-1]
     bare = re.sub(r"\.(?:pdf|png|jpe?g|tiff?|webp|gif|bmp|jp2|heic|avif)$", "", last, flags=re.IGNORECASE)
     safe = _UNSAFE.sub("_", bare).strip(". ")

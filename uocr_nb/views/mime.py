@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 from typing import TYPE_CHECKING
 
+from uocr_nb.errors import UocrError
 from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.views.page_html import chosen_pages, document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
+from uocr_nb.views.progress import progress_bar
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Document, Page
@@ -27,6 +30,8 @@ def document_bundle(doc: Document, *, progress: Progress | None = None, uid: str
     ``text`` these alone, ``none`` one line.
     """
     plain = document_plain(doc)
+    if progress is not None and not progress.finished:
+        plain = progress_bar(progress)
     if doc.show == "none":
         return {"text/plain": repr(doc)}
     if doc.show == "text":
@@ -34,7 +39,9 @@ def document_bundle(doc: Document, *, progress: Progress | None = None, uid: str
     if doc.show == "markdown":
         return {"text/markdown": _markdown(doc), "text/plain": plain}
     if doc.show == "figure" and doc.pages:
-        return {"image/png": _png(doc), "text/plain": plain}
+        # Without the page pictures there is no figure, but there is still a document.
+        with contextlib.suppress(UocrError):
+            return {"image/png": _png(doc), "text/plain": plain}
     return {
         "text/html": document_html(doc, progress=progress, uid=uid),
         "text/markdown": _markdown(doc),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import block_text
 from uocr_nb.views.labels import FIGURES, code_of, label_name, label_style
-from uocr_nb.views.rows import is_number, numeric_columns, table_of
+from uocr_nb.views.rows import column_count, head_rows, is_number, numeric_columns, table_of
 from uocr_nb.views.words import count, facts, retry_line, status_counts
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _EXCERPT_LINES = 2
 _EXCERPT_ROWS = 4
 _EXCERPT_BLOCKS = 40
 _MAX_CELL = 24
+_SHORT_HEAD = 6
 
 # Control characters, escape sequences among them, and marks that turn the direction of the text around them:
 # a terminal would obey them.
@@ -163,12 +164,18 @@ def _block_lines(page: Page, number: int, *, whole: bool) -> list[str]:
         text = printable(block_text(block)).strip()
         body = wrap(text, _WIDTH) or [_without_text(block)]
         if not whole and len(body) > _EXCERPT_LINES:
-            body = [
-                *body[: _EXCERPT_LINES - 1],
-                clip(body[_EXCERPT_LINES - 1], _WIDTH - 4).removesuffix("...") + " ...",
-            ]
+            body = [*body[: _EXCERPT_LINES - 1], _broken_off(body[_EXCERPT_LINES - 1])]
     first = f"{number:>4} {code_of(block.label):<2}  "
     return [first + body[0], *_indented(_INDENT, body[1:])]
+
+
+def _broken_off(line: str) -> str:
+    """Mark the last line of an excerpt, ended at a word where it has words."""
+    room = _WIDTH - 4
+    if cells(line) > room:
+        line = _head(line, room)
+        line = line.rsplit(" ", 1)[0] if " " in line else line
+    return f"{line} ..."
 
 
 def _without_text(block: Block) -> str:
@@ -178,14 +185,20 @@ def _without_text(block: Block) -> str:
 
 
 def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[str]:
-    matrix = [[" ".join(printable(text).split()) for text in row] for row in grid.matrix()]
-    columns = max(map(len, matrix))
-    matrix = [row + [""] * (columns - len(row)) for row in matrix]
+    columns = column_count(grid)
+    matrix = [[""] * columns for _row in grid.rows]
+    for cell in (cell for row in grid.rows for cell in row):
+        matrix[cell.row][cell.col] = " ".join(printable(cell.text).split())
     rows = matrix if whole else matrix[:_EXCERPT_ROWS]
-    widths = [min(max(cells(row[c]) for row in rows), _MAX_CELL) for c in range(columns)]
+    head = head_rows(grid)
+    # A head of two words stands on two lines, so that it does not make a column of numbers wide.
+    widths = [max(_least(row[c]) if n < head else cells(row[c]) for n, row in enumerate(rows)) for c in range(columns)]
+    widths = [min(max(width, 1), _MAX_CELL) for width in widths]
     fit = _columns_that_fit(widths)
     right = numeric_columns(grid)
-    lines = [_table_row(row[:fit], widths, right) for row in rows]
+    lines = []
+    for n, row in enumerate(rows):
+        lines += _table_row(row[:fit], widths, right, head=n < head)
     if fit < columns:
         lines[0] = f"{lines[0].ljust(_WIDTH - 6)}  +{columns - fit}"
     index = sum(block.label == "table" for block in page.blocks[: number - 1])
@@ -194,6 +207,11 @@ def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[st
         words = f"{count(left, 'more row')}: " if left else "All columns: "
         lines.append(f"{words}doc.page({page.position}).tables[{index}].df")
     return lines
+
+
+def _least(text: str) -> int:
+    """Columns that the longest word of a head takes; short heads stay on one line."""
+    return cells(text) if cells(text) <= _SHORT_HEAD else max(map(cells, text.split()), default=0)
 
 
 def _columns_that_fit(widths: Sequence[int]) -> int:
@@ -208,10 +226,15 @@ def _columns_that_fit(widths: Sequence[int]) -> int:
     return max(fit, 1)
 
 
-def _table_row(row: Sequence[str], widths: Sequence[int], right: set[int]) -> str:
-    parts = []
-    for column, text in enumerate(row):
-        shown = clip(text, widths[column])
-        gap = " " * (widths[column] - cells(shown))
-        parts.append(gap + shown if column in right and (is_number(text) or not column) else shown + gap)
-    return "  ".join(parts).rstrip()
+def _table_row(row: Sequence[str], widths: Sequence[int], right: set[int], *, head: bool) -> list[str]:
+    broken = [wrap(text, width) if head else [clip(text, width)] for text, width in zip(row, widths, strict=False)]
+    lines = []
+    for n in range(max(1, *map(len, broken)) if broken else 1):
+        parts = []
+        for column, cell in enumerate(broken):
+            shown = cell[n] if n < len(cell) else ""
+            gap = " " * (widths[column] - cells(shown))
+            stands_right = column in right and (head or is_number(row[column]))
+            parts.append(gap + shown if stands_right else shown + gap)
+        lines.append("  ".join(parts).rstrip())
+    return lines

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
     from uocr_nb.markup.tables import Cell, Grid
 
-__all__ = ["ALL", "SHORT", "Limits", "block_row", "is_number", "numeric_columns", "table_of", "text_html"]
+__all__ = [
+    "ALL",
+    "SHORT",
+    "Limits",
+    "block_row",
+    "column_count",
+    "extent",
+    "head_rows",
+    "is_number",
+    "numeric_columns",
+    "table_of",
+    "text_html",
+]
 
 MATHS = "uo-math tex2jax_process mathjax_process"
 """Classes of a formula: the root tells the typesetter to ignore everything else."""
@@ -146,8 +158,12 @@ def extent(grid: Grid | None) -> str:
     """``7 rows, 11 columns``."""
     if grid is None:
         return ""
-    columns = max(cell.col + cell.colspan for row in grid.rows for cell in row)
-    return f"{count(len(grid.rows), 'row')}, {count(columns, 'column')}"
+    return f"{count(len(grid.rows), 'row')}, {count(column_count(grid), 'column')}"
+
+
+def column_count(grid: Grid) -> int:
+    """Count the columns of a table."""
+    return max(cell.col + cell.colspan for row in grid.rows for cell in row)
 
 
 def _body(page: Page, number: int, grid: Grid | None, crop: str, limits: Limits) -> str:
@@ -209,7 +225,8 @@ def head_rows(grid: Grid) -> int:
 
 def _table(page: Page, number: int, grid: Grid, most: int) -> str:
     right, head = numeric_columns(grid), head_rows(grid)
-    rows, cells = [], 0
+    rows: list[str] = []
+    cells = 0
     for n, row in enumerate(grid.rows):
         cells += len(row)
         if cells > most and rows:
