@@ -98,7 +98,9 @@ class Notebook:
         self.page = page
 
     def run_all(self, seconds: float = 300) -> None:
-        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached")
+        self.page.wait_for_selector(
+            ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached"
+        )
         self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
         self.wait_idle(seconds)
 

@@ -29,8 +29,8 @@ class Reply:
     step: int = 7
     """Characters in one event."""
     byte_by_byte: bool = False
-    hold: threading.Event | None = None
-    """The stream waits for this after its first piece."""
+    hold: Any = None
+    """The stream waits after its first piece until ``hold.is_set()``."""
     cut_after: int | None = None
     """The connection ends after so many events, without a word."""
     scores: list[tuple[str, float]] | None = None
@@ -66,7 +66,9 @@ class Engine:
         self._thread.join(10)
 
     async def _models(self, _request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": "Unlimited-OCR", "object": "model", "owned_by": "uocr-cpu"}]})
+        return JSONResponse(
+            {"object": "list", "data": [{"id": "Unlimited-OCR", "object": "model", "owned_by": "uocr-cpu"}]}
+        )
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
@@ -76,7 +78,11 @@ class Engine:
         if reply.status != 200:
             return JSONResponse({"error": {"message": reply.message}}, reply.status, reply.headers)
         if not body.get("stream"):
-            choice = {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": reply.finish}
+            choice = {
+                "index": 0,
+                "message": {"role": "assistant", "content": reply.text},
+                "finish_reason": reply.finish,
+            }
             return JSONResponse({"object": "chat.completion", "choices": [choice]})
         return StreamingResponse(self._stream(reply), media_type="text/event-stream")
 
@@ -91,6 +97,7 @@ class Engine:
                     return
                 for piece in [event[i : i + 1] for i in range(len(event))] if reply.byte_by_byte else [event]:
                     yield piece
+                    await asyncio.sleep(0)  # lets the server notice a client that has gone
                 if reply.hold is not None:
                     while not reply.hold.is_set():
                         await asyncio.sleep(0.01)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from uocr_nb.serving import engines, start
 from uocr_nb.support import platform
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 FAKE = Path(__file__).with_name("fake_engine.py")
 
 
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path, monkeypatch):
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("UOCR_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("UOCR_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("UOCR_ENDPOINT", "UOCR_KEY"):
@@ -28,19 +34,19 @@ def _own_folders(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def fake(monkeypatch):
+def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Put the fake engine in the place of `cpu`; the value sets how it misbehaves."""
     profile = dataclasses.replace(engines.get("cpu"), program=(str(FAKE),), needs=(), start_limit=20.0)
     monkeypatch.setitem(engines._profiles, "cpu", profile)
 
-    def misbehave(how, **changes):
+    def misbehave(how: str, **changes: Any) -> None:
         monkeypatch.setenv("FAKE", how)
         monkeypatch.setitem(engines._profiles, "cpu", dataclasses.replace(profile, **changes))
 
     return misbehave
 
 
-def until(condition, seconds=10.0):
+def until(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
     """Poll until the condition holds; return its value."""
     deadline = time.monotonic() + seconds
     while True:
@@ -51,14 +57,24 @@ def until(condition, seconds=10.0):
 
 
 @pytest.fixture(name="until")
-def _until():
+def _until() -> Callable[..., Any]:
     return until
 
 
-@pytest.fixture
-def runs():
+def runs(pid: int) -> bool:
+    return platform._started(pid) is not None
+
+
+@pytest.fixture(name="runs")
+def _runs() -> Callable[[int], bool]:
     """Whether a process number is that of a running process."""
-    return lambda pid: platform._started(pid) is not None
+    return runs
+
+
+@pytest.fixture
+def gone() -> Callable[..., bool]:
+    """Whether none of some processes runs, now or within 10 seconds."""
+    return lambda *pids, seconds=10.0: until(lambda: not any(map(runs, pids)), seconds)
 
 
 DRIVER = f"""
@@ -74,10 +90,44 @@ print("STARTED", ep._runs_on._who.pid, reaper.pid, state.run_folder(), flush=Tru
 
 
 @pytest.fixture
-def driver():
+def driver() -> str:
     return DRIVER
 
 
+class Started:
+    """A Python of its own that has started an endpoint, and then does something."""
+
+    def __init__(self, code: str, how: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", DRIVER + code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "FAKE": how},
+        )
+        assert self.process.stdout is not None
+        word, engine, watchdog, folder = self.process.stdout.readline().split()
+        assert word == "STARTED"
+        self.engine, self.watchdog, self.folder = int(engine), int(watchdog), Path(folder)
+
+    def go_on(self) -> None:
+        """End its standard input, and wait for its own end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
 @pytest.fixture
-def python():
-    return [sys.executable, "-W", "ignore"]
+def started() -> Iterator[Callable[..., Started]]:
+    """Start a Python that starts an endpoint and then runs `code`; `how` says how the engine misbehaves."""
+    made = []
+
+    def make(code: str, how: str = "") -> Started:
+        made.append(Started(code, how))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.process.kill()
+        one.process.communicate()

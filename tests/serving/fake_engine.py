@@ -14,16 +14,18 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 FAKE = os.environ.get("FAKE", "")
 BEGAN = time.monotonic()
 
 
-def say(**event):
+def say(**event: Any) -> None:
     print(json.dumps(event), flush=True)
 
 
-def log(text):
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -31,10 +33,10 @@ class Face(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     key = ""
 
-    def log_message(self, form, *args):
+    def log_message(self, form: Any, *args: Any) -> None:
         log(form % args)
 
-    def answer(self, status, body):
+    def answer(self, status: Any, body: Any) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -42,22 +44,22 @@ class Face(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def allowed(self):
+    def allowed(self) -> Any:
         if self.headers.get("Authorization") == f"Bearer {self.key}":
             return True
         self.answer(401, {"error": {"message": "Unauthorized"}})
         return False
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         if self.path == "/health":
             slow = FAKE == "slow-health" and time.monotonic() - BEGAN < 1.0
             self.answer(503 if slow else 200, {})
         elif self.path == "/v1/models" and self.allowed():
             self.answer(200, {"data": [{"id": "Unlimited-OCR", "owned_by": "uocr-cpu"}]})
         elif self.path == "/v1/env" and self.allowed():
-            self.answer(200, {"env": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd(), "hello": HELLO})
+            self.answer(200, {"env": dict(os.environ), "argv": sys.argv, "cwd": str(Path.cwd()), "hello": HELLO})
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self.allowed():
             return
@@ -72,7 +74,7 @@ class Face(BaseHTTPRequestHandler):
 HELLO = json.loads(sys.stdin.readline())
 
 
-def main():
+def main() -> None:
     log("fake engine starts")
     log(f"a careless engine prints its key: {HELLO['key']}")
     if FAKE == "failed":

@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,19 +21,22 @@ from uocr_nb.errors import EndpointError, MissingExtraError, OptionError
 from uocr_nb.serving import ledger, start
 from uocr_nb.support import loop
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 pytestmark = pytest.mark.usefixtures("fake")
 
 
-def _asked(endpoint):
+def _asked(endpoint: Any) -> Any:
     """What the engine was started with."""
 
-    async def ask():
+    async def ask() -> Any:
         return (await endpoint.http().get(endpoint.base_url + "/env")).json()
 
     return loop.wait(ask())
 
 
-def test_an_engine_starts_answers_and_stops(until, runs):
+def test_an_engine_starts_answers_and_stops(until: Callable[..., Any], runs: Callable[[int], bool]) -> None:
     events = []
     with start.serve("cpu", on_event=lambda event: events.append((event, threading.current_thread()))) as endpoint:
         assert endpoint.state == "ready"
@@ -53,7 +57,7 @@ def test_an_engine_starts_answers_and_stops(until, runs):
     assert "fake engine starts" in endpoint.logs
 
 
-def test_the_key_is_nowhere_but_on_the_pipe():
+def test_the_key_is_nowhere_but_on_the_pipe() -> None:
     events = []
     endpoint = start.serve("cpu", on_event=events.append)
     key = endpoint.credential()
@@ -79,7 +83,7 @@ def test_the_key_is_nowhere_but_on_the_pipe():
     assert any("prints its key: ***" in line for line in endpoint.logs)
 
 
-def test_the_engine_gets_no_token_and_what_it_is_told(monkeypatch):
+def test_the_engine_gets_no_token_and_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_fake_leak_123")
     monkeypatch.setenv("UOCR_KEY", "hf_fake_leak_124")
     monkeypatch.setenv("SOME_API_KEY", "hf_fake_leak_125")
@@ -92,7 +96,7 @@ def test_the_engine_gets_no_token_and_what_it_is_told(monkeypatch):
     assert asked["cwd"] == "/"
 
 
-def test_a_port_is_kept_or_its_taker_named(until):
+def test_a_port_is_kept_or_its_taker_named(until: Callable[..., Any]) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -102,14 +106,14 @@ def test_a_port_is_kept_or_its_taker_named(until):
     assert until(lambda: start.serve("cpu", port=port).base_url == f"http://127.0.0.1:{port}/v1")
 
 
-def test_no_proxy_of_the_environment_is_used_for_loopback(monkeypatch):
+def test_no_proxy_of_the_environment_is_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     endpoint = start.serve("cpu")
     assert list(endpoint.openai().models.list())
 
 
-def test_what_the_environment_holds_for_openai_is_not_sent(monkeypatch):
+def test_what_the_environment_holds_for_openai_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-leak")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-fake-leak")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gate: fake-leak")
@@ -121,7 +125,7 @@ def test_what_the_environment_holds_for_openai_is_not_sent(monkeypatch):
     assert sent["authorization"] == f"Bearer {endpoint.credential()}"
 
 
-def test_it_waits_for_health_before_it_asks(fake):
+def test_it_waits_for_health_before_it_asks(fake: Callable[..., None]) -> None:
     fake("slow-health")
     began = time.monotonic()
     endpoint = start.serve("cpu")
@@ -129,30 +133,34 @@ def test_it_waits_for_health_before_it_asks(fake):
     assert any('"GET /health HTTP/1.1" 503' in line for line in endpoint.logs)
 
 
-def test_the_log_is_bounded(fake, until):
+def test_the_log_is_bounded(fake: Callable[..., None], until: Callable[..., Any]) -> None:
     fake("noisy")
     endpoint = start.serve("cpu")
     assert until(lambda: "line 2999" in endpoint.logs)
     assert len(endpoint.logs) == 2000
 
 
-@pytest.mark.parametrize(
-    ("how", "what", "why", "then"),
-    [
-        ("failed", "The weights are broken.", "Their sum is wrong.", "pip install --force x"),
-        ("crash", "cpu did not start.", "status 1. Its log ends: RuntimeError: no such operator", "%uocr_logs"),
-        ("killed", "cpu did not start.", "memory ran out", "%uocr_serve cpu --low-memory"),
-        ("wrong", "cpu started, and does not read.", "Nonsense", "%uocr_logs"),
-        ("crash-on-request", "cpu did not start.", "the model broke", "%uocr_logs"),
-    ],
-)
-def test_a_start_that_fails_says_why_and_leaves_nothing(fake, runs, how, what, why, then):
+FAILURES = {
+    "failed": EndpointError("The weights are broken.", "Their sum is wrong.", "pip install --force x"),
+    "crash": EndpointError(
+        "cpu did not start.", "status 1. Its log ends: RuntimeError: no such operator", "%uocr_logs"
+    ),
+    "killed": EndpointError("cpu did not start.", "memory ran out", "%uocr_serve cpu --low-memory"),
+    "wrong": EndpointError("cpu started, and does not read.", "Nonsense", "%uocr_logs"),
+    "crash-on-request": EndpointError("cpu did not start.", "the model broke", "%uocr_logs"),
+}
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_start_that_fails_says_why_and_leaves_nothing(
+    fake: Callable[..., None], runs: Callable[[int], bool], how: str
+) -> None:
     fake(how)
     with pytest.raises(EndpointError) as caught:
         start.serve("cpu")
-    assert caught.value.what == what
-    assert why in caught.value.why
-    assert caught.value.next == then
+    assert caught.value.what == FAILURES[how].what
+    assert FAILURES[how].why in caught.value.why
+    assert caught.value.next == FAILURES[how].next
     endpoint = start.find("cpu")
     assert endpoint.state == "failed"
     assert endpoint.logs[0] == "fake engine starts"
@@ -162,14 +170,14 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(fake, runs, how, what, w
     assert start.serve("cpu").state == "ready"
 
 
-def test_an_engine_that_says_nothing_is_given_up(fake, runs):
+def test_an_engine_that_says_nothing_is_given_up(fake: Callable[..., None], runs: Callable[[int], bool]) -> None:
     fake("hang", start_limit=0.5)
     with pytest.raises(EndpointError, match=r"did not start within 0\.5 s"):
         start.serve("cpu")
     assert not runs(start.find("cpu")._runs_on._program.pid)
 
 
-def test_a_missing_extra_is_named_with_its_line(fake):
+def test_a_missing_extra_is_named_with_its_line(fake: Callable[..., None]) -> None:
     fake("", needs=("json", "rapidocr_not_there"))
     with pytest.raises(MissingExtraError) as caught:
         start.serve("cpu")
@@ -177,7 +185,7 @@ def test_a_missing_extra_is_named_with_its_line(fake):
     assert "rapidocr_not_there" in caught.value.why
 
 
-def test_an_engine_that_dies_later_is_noticed_and_replaced(until):
+def test_an_engine_that_dies_later_is_noticed_and_replaced(until: Callable[..., Any]) -> None:
     first = start.serve("cpu")
     os.kill(first._runs_on._who.pid, 9)
     assert until(lambda: first.state == "failed")
@@ -192,7 +200,9 @@ def test_an_engine_that_dies_later_is_noticed_and_replaced(until):
     assert start.current() is second
 
 
-def test_an_engine_that_will_not_go_is_forced(fake, until, runs):
+def test_an_engine_that_will_not_go_is_forced(
+    fake: Callable[..., None], until: Callable[..., Any], runs: Callable[[int], bool]
+) -> None:
     fake("deaf")
     endpoint = start.serve("cpu")
     pid = endpoint._runs_on._who.pid
@@ -203,7 +213,9 @@ def test_an_engine_that_will_not_go_is_forced(fake, until, runs):
     assert endpoint.state == "stopped"
 
 
-def test_what_the_engine_started_goes_with_it(fake, until, runs):
+def test_what_the_engine_started_goes_with_it(
+    fake: Callable[..., None], until: Callable[..., Any], runs: Callable[[int], bool]
+) -> None:
     fake("child")
     endpoint = start.serve("cpu")
     child = int(next(line for line in endpoint.logs if line.startswith("child")).split()[1])
@@ -212,7 +224,7 @@ def test_what_the_engine_started_goes_with_it(fake, until, runs):
     assert until(lambda: not runs(child))
 
 
-def test_the_same_call_again_is_the_same_endpoint_and_another_is_asked_for():
+def test_the_same_call_again_is_the_same_endpoint_and_another_is_asked_for() -> None:
     first = start.serve("cpu")
     events = []
     assert start.serve("cpu", on_event=events.append) is first
@@ -234,7 +246,7 @@ def test_the_same_call_again_is_the_same_endpoint_and_another_is_asked_for():
     assert {endpoint.state for endpoint in start.endpoints()} == {"stopped"}
 
 
-def test_calls_at_the_same_time_share_one_start():
+def test_calls_at_the_same_time_share_one_start() -> None:
     found = []
     threads = [threading.Thread(target=lambda: found.append(start.serve("cpu"))) for _ in range(4)]
     for thread in threads:
@@ -245,8 +257,8 @@ def test_calls_at_the_same_time_share_one_start():
     assert len(set(map(id, found))) == 1
 
 
-def test_start_and_stop_in_a_running_loop():
-    async def notebook():
+def test_start_and_stop_in_a_running_loop() -> None:
+    async def notebook() -> Any:
         events = []
         async with await start.aserve("cpu", on_event=events.append) as endpoint:
             assert endpoint.state == "ready"
@@ -260,10 +272,12 @@ def test_start_and_stop_in_a_running_loop():
         asyncio.run(start.aserve("cpu", colour="red"))
 
 
-def test_an_interrupted_start_leaves_nothing(fake, until, runs):
+def test_an_interrupted_start_leaves_nothing(
+    fake: Callable[..., None], until: Callable[..., Any], runs: Callable[[int], bool]
+) -> None:
     fake("hang")
 
-    def interrupt(event):
+    def interrupt(event: Any) -> None:
         if event.stage == "log":
             raise KeyboardInterrupt
 
@@ -275,10 +289,12 @@ def test_an_interrupted_start_leaves_nothing(fake, until, runs):
     assert ledger.entries() == []
 
 
-def test_a_cancelled_start_leaves_nothing(fake, until, runs):
+def test_a_cancelled_start_leaves_nothing(
+    fake: Callable[..., None], until: Callable[..., Any], runs: Callable[[int], bool]
+) -> None:
     fake("hang")
 
-    async def notebook():
+    async def notebook() -> None:
         begun = asyncio.Event()
         work = asyncio.ensure_future(start.aserve("cpu", on_event=lambda event: event.stage == "log" and begun.set()))
         await begun.wait()
@@ -306,13 +322,13 @@ def test_a_cancelled_start_leaves_nothing(fake, until, runs):
         ("http://127.0.0.1:1", {"low_memory": True}, "--low-memory does not go with a URL"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(target, options, said):
+def test_options_that_do_not_fit_are_refused(target: str, options: Any, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         start.serve(target, **options)
     assert start.endpoints() == []
 
 
-def test_an_unknown_name_names_the_known():
+def test_an_unknown_name_names_the_known() -> None:
     with pytest.raises(EndpointError, match="None was started"):
         start.find("cpu")
     start.serve("cpu")
@@ -320,7 +336,7 @@ def test_an_unknown_name_names_the_known():
         start.find("gpu")
 
 
-def test_an_endpoint_shows_itself_in_a_line():
+def test_an_endpoint_shows_itself_in_a_line() -> None:
     pytest.importorskip("uocr_nb.markup.safe_html")
     endpoint = start.serve("cpu")
     bundle = endpoint._repr_mimebundle_()
@@ -331,18 +347,22 @@ def test_an_endpoint_shows_itself_in_a_line():
     assert endpoint.credential() not in shown
 
 
-def _error_with(endpoint):
+def _error_with(endpoint: Any) -> Any:
     try:
         with endpoint:
-            raise ValueError("in a cell")
+            int("in a cell")
     except ValueError as error:
         return error
 
 
-def test_a_forked_child_uses_the_endpoint_and_never_stops_it():
+def test_a_forked_child_uses_the_endpoint_and_never_stops_it() -> None:
     code = """
 import dataclasses, os, sys, urllib.request
 from uocr_nb.serving import engines, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 engines.register(dataclasses.replace(engines.get("cpu"), program=(sys.argv[1],), needs=()))
 ep = start.serve("cpu")
 pid = os.fork()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickletools
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from uocr_nb.serving.engines.profile import ngram_processor
 PAGE = "data:image/png;base64,AAAA"
 
 
-def _body(engine, pages, **options):
+def _body(engine: str, pages: int, **options: Any) -> Any:
     return engines.get(engine).request([PAGE] * pages, **options)
 
 
-def _rest(body):
+def _rest(body: Any) -> Any:
     return {key: value for key, value in body.items() if key not in ("messages", "model", "temperature")}
 
 
@@ -68,7 +69,7 @@ def _rest(body):
         ),
     ],
 )
-def test_each_engine_is_asked_in_its_own_way(engine, pages, text, rest):
+def test_each_engine_is_asked_in_its_own_way(engine: str, pages: int, text: str, rest: dict[str, Any]) -> None:
     body = _body(engine, pages, max_tokens=8192)
     content = body["messages"][0]["content"]
     assert [part["type"] for part in content] == ["image_url"] * pages + ["text"]
@@ -78,7 +79,7 @@ def test_each_engine_is_asked_in_its_own_way(engine, pages, text, rest):
     json.dumps(body)
 
 
-def test_modes_are_the_engines_own():
+def test_modes_are_the_engines_own() -> None:
     assert _body("sglang", 1, mode="tiny")["images_config"] == {"image_mode": "tiny"}
     assert _body("sglang", 2, mode="gundam")["images_config"] == {"image_mode": "base"}
     assert _body("sglang", 2, mode="small")["images_config"] == {"image_mode": "small"}
@@ -87,13 +88,13 @@ def test_modes_are_the_engines_own():
     assert engines.get("llamacpp").mode_for("base", 1) is None
 
 
-def test_another_prompt_keeps_the_marks():
+def test_another_prompt_keeps_the_marks() -> None:
     assert _body("vllm", 2, prompt="Read.")["messages"][0]["content"][-1]["text"] == "<image><image>Read."
     assert "max_tokens" not in _body("vllm", 1)
     assert _body("vllm", 1, model="baidu/Unlimited-OCR")["model"] == "baidu/Unlimited-OCR"
 
 
-def test_the_guard_of_sglang_names_its_class_and_carries_no_code():
+def test_the_guard_of_sglang_names_its_class_and_carries_no_code() -> None:
     pickled = bytes.fromhex(json.loads(ngram_processor())["callable"])
     steps = [(op.name, value) for op, value, _ in pickletools.genops(pickled)]
     assert steps == [
@@ -110,7 +111,7 @@ def test_the_guard_of_sglang_names_its_class_and_carries_no_code():
     assert "custom_logit_processor" not in engines.get("sglang").without_guard().request([PAGE])
 
 
-def test_an_engine_is_told_by_its_owner():
+def test_an_engine_is_told_by_its_owner() -> None:
     assert engines.detect({"data": [{"id": "x", "owned_by": "vllm"}]}) == "vllm"
     assert engines.detect({"data": [{"id": "x", "owned_by": "uocr-cpu"}]}) == "cpu"
     assert engines.detect({"data": [{"id": "x", "owned_by": "library"}]}) is None
@@ -119,7 +120,7 @@ def test_an_engine_is_told_by_its_owner():
         assert engines.detect(odd) is None
 
 
-def test_an_unknown_engine_names_the_nearest():
+def test_an_unknown_engine_names_the_nearest() -> None:
     with pytest.raises(OptionError) as caught:
         engines.get("sgland")
     assert caught.value.next == "%uocr_serve sglang"

@@ -5,18 +5,21 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from uocr_nb.support import platform
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def _sleeper(code="import time; time.sleep(60)", **options):
+
+def _sleeper(code: str = "import time; time.sleep(60)", **options: Any) -> Any:
     return subprocess.Popen([sys.executable, "-S", "-c", code], **platform.own_session(), **options)
 
 
-def test_an_identity_holds_until_the_process_ends():
+def test_an_identity_holds_until_the_process_ends() -> None:
     child = _sleeper()
     who = platform.identify(child.pid)
     assert platform.is_alive(who) is True
@@ -27,7 +30,7 @@ def test_an_identity_holds_until_the_process_ends():
         platform.identify(child.pid)
 
 
-def test_a_zombie_has_ended():
+def test_a_zombie_has_ended() -> None:
     child = _sleeper("pass")
     deadline = time.monotonic() + 5
     while platform._started(child.pid) and time.monotonic() < deadline:
@@ -36,7 +39,7 @@ def test_a_zombie_has_ended():
     child.wait()
 
 
-def test_who_cannot_be_seen_from_here_is_not_called_dead():
+def test_who_cannot_be_seen_from_here_is_not_called_dead() -> None:
     me = platform.identify()
     boot, space = me.boot.split(".")
     assert platform.is_alive(me) is True
@@ -46,14 +49,14 @@ def test_who_cannot_be_seen_from_here_is_not_called_dead():
     assert platform.is_alive(replace(me, machine="another")) is None
 
 
-def test_an_identity_survives_a_file_and_a_file_name():
+def test_an_identity_survives_a_file_and_a_file_name() -> None:
     me = platform.identify()
     assert platform.Identity.from_dict(me.to_dict()) == me
     assert platform.Identity.from_name(me.name) == me
     assert platform.Identity.from_name("lost+found") is None
 
 
-def test_end_group_asks_then_forces_and_takes_the_children_too():
+def test_end_group_asks_then_forces_and_takes_the_children_too() -> None:
     code = (
         "import signal, subprocess, sys, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -72,7 +75,7 @@ def test_end_group_asks_then_forces_and_takes_the_children_too():
     leader.stdout.close()
 
 
-def test_a_process_that_got_the_number_of_another_is_left_alone():
+def test_a_process_that_got_the_number_of_another_is_left_alone() -> None:
     child = _sleeper()
     stranger = replace(platform.identify(child.pid), started="1")
     assert platform.end_group(stranger, within=0.1) is False
@@ -81,7 +84,7 @@ def test_a_process_that_got_the_number_of_another_is_left_alone():
     child.wait()
 
 
-def test_exits_are_told_in_words():
+def test_exits_are_told_in_words() -> None:
     assert platform.describe_exit(3) == "ended with status 3"
     assert platform.describe_exit(-9) == "was ended by SIGKILL"
     assert platform.was_killed(-9)
@@ -89,7 +92,7 @@ def test_exits_are_told_in_words():
     assert not platform.was_killed(1)
 
 
-def test_waiting_for_a_parent_that_is_gone_returns_at_once():
+def test_waiting_for_a_parent_that_is_gone_returns_at_once() -> None:
     platform.wait_for_parent(1 if os.getppid() != 1 else 2)
 
 
@@ -103,7 +106,7 @@ def _cgroup(root: Path, line: str, files: dict[str, str]) -> Path:
     return root
 
 
-def test_budgets_follow_cgroup_v2_up_to_the_top(tmp_path, monkeypatch):
+def test_budgets_follow_cgroup_v2_up_to_the_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(32)))
     root = _cgroup(
@@ -121,7 +124,9 @@ def test_budgets_follow_cgroup_v2_up_to_the_top(tmp_path, monkeypatch):
     assert platform.memory_limit(root, {}) == 2**31
 
 
-def test_budgets_follow_cgroup_v1_and_a_container_that_sees_only_the_top(tmp_path, monkeypatch):
+def test_budgets_follow_cgroup_v1_and_a_container_that_sees_only_the_top(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(32)))
     root = _cgroup(
@@ -137,7 +142,7 @@ def test_budgets_follow_cgroup_v1_and_a_container_that_sees_only_the_top(tmp_pat
     assert platform.memory_limit(root, {}) == 2**30
 
 
-def test_no_limit_is_no_limit(tmp_path):
+def test_no_limit_is_no_limit(tmp_path: Path) -> None:
     root = _cgroup(
         tmp_path,
         "4:cpu:/\n5:memory:/",
@@ -152,7 +157,7 @@ def test_no_limit_is_no_limit(tmp_path):
     assert platform.memory_limit(tmp_path / "nothing", {}) is None
 
 
-def test_variables_of_a_hub_lower_the_budgets(tmp_path, monkeypatch):
+def test_variables_of_a_hub_lower_the_budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert platform.cpu_budget(tmp_path, {"CPU_LIMIT": "2.0"}) == 2
