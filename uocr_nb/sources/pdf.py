@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ _REOPEN = 50
 """Pages drawn before the document is opened anew: PDFium keeps what it has decoded, 0.5 GB in 1,000 pages."""
 
 _CHUNK = 8 << 20
+
+_COUNT_0 = re.compile(rb"/Count\s+0\b")
+_A_PAGE = re.compile(rb"/Type\s*/Page\b")
 
 _MARKS = (b"/XFA", b"/NeedsRendering true", b"/UserUnit", b"/Collection")
 """Keys that PDFium does not report; those inside compressed objects stay unseen."""
@@ -210,7 +214,10 @@ def _mended(path: Path, name: str, password: str | None, error: Exception) -> by
                 with pypdfium2.PdfDocument(data) as check:
                     if len(check):
                         return data
-    if pages == 0 and b"/Pages" in path.read_bytes()[:_CHUNK]:
+    with path.open("rb") as file:
+        start = file.read(_CHUNK)
+    # Zero pages may also be all that a repair could find: the file itself must say so.
+    if pages == 0 and _COUNT_0.search(start) and not _A_PAGE.search(start):
         raise _no_pages(name)
     size = path.stat().st_size
     raise SourceError(
@@ -221,7 +228,7 @@ def _mended(path: Path, name: str, password: str | None, error: Exception) -> by
 
 
 def _no_pages(name: str) -> SourceError:
-    return SourceError(f"{name} has no pages.", "The PDF is valid but empty.", "Make it again, or name another file.")
+    return SourceError(f"{name} has no pages.", "Its list of pages is empty.", "Make it again, or name another file.")
 
 
 def _locked(name: str, password: str | None) -> SourceError:
