@@ -130,4 +130,6 @@ def started() -> Iterator[Callable[..., Started]]:
     yield make
     for one in made:
         one.process.kill()
-        one.process.communicate()
+        one.process.wait()
+        for pipe in (one.process.stdin, one.process.stdout):
+            pipe.close()

@@ -359,10 +359,6 @@ def test_a_forked_child_uses_the_endpoint_and_never_stops_it() -> None:
     code = """
 import dataclasses, os, sys, urllib.request
 from uocr_nb.serving import engines, start
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 engines.register(dataclasses.replace(engines.get("cpu"), program=(sys.argv[1],), needs=()))
 ep = start.serve("cpu")
 pid = os.fork()

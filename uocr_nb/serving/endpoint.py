@@ -192,8 +192,12 @@ class Endpoint:
             raise self.failure
 
     async def still_there(self) -> bool:
-        """Tell whether it is ready and its engine still answers."""
-        return self._state == "ready" and await self._host().still_there()
+        """Tell whether it is ready and its engine still answers; raises what is wrong at a URL."""
+        try:
+            return self._state == "ready" and await self._host().still_there()
+        except UocrError as error:
+            self.fail(error)
+            raise
 
     def _host(self) -> Host:
         if self._runs_on is None:

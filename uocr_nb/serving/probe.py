@@ -7,12 +7,16 @@ import base64
 import io
 import json
 import re
+import socket
+import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.errors import EndpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import httpx2
 
     from uocr_nb.serving.endpoint import Endpoint
@@ -116,18 +120,25 @@ async def _send(endpoint: Endpoint, method: str, url: str, **options: Any) -> ht
 
 
 def _why_no_connection(error: BaseException) -> str:
-    text = " ".join(_causes(error)).lower()
-    if "refused" in text:
-        return "The connection was refused: no program listens there."
-    if "certificate" in text or "ssl" in text:
-        return "Its certificate could not be checked."
-    if "name or service" in text or "nodename" in text or "getaddrinfo" in text or "resolution" in text:
-        return "Its name is not known."
+    causes = list(_causes(error))
+    for kind, why in (
+        (ConnectionRefusedError, "The connection was refused: no program listens there."),
+        (ssl.SSLError, "Its certificate could not be checked, or it does not speak https."),
+        (socket.gaierror, "Its name is not known."),
+    ):
+        if any(isinstance(cause, kind) for cause in causes):
+            return why
     return "The connection could not be made."
 
 
-def _causes(error: BaseException | None) -> list[str]:
-    return [] if error is None else [str(error), *_causes(error.__cause__ or error.__context__)]
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what is behind it; an attempt at several addresses has a group of errors."""
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for one in error.exceptions:
+                yield from _causes(one)
+        error = error.__cause__ or error.__context__
 
 
 def _raise_for_status(endpoint: Endpoint, response: httpx2.Response) -> None:

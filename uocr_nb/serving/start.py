@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["StartEvent", "aserve", "current", "endpoints", "find", "serve", "stop_all", "use"]
 
 _RUNNING = ("queued", "starting", "ready")
-_EXIT_SECONDS = 1.5
+_EXIT_SECONDS = 1.2
 """An exit hook has 2.5 s in all before a kernel is killed."""
 
 _lock = threading.RLock()

@@ -47,7 +47,7 @@ class UrlHost:
         if endpoint.profile != before:
             say(
                 "note",
-                "The server refuses the repetition guard, so it is left out (it needs --enable-custom-logit-processor).",
+                "The repetition guard is left out: the server refuses it (--enable-custom-logit-processor allows it).",
             )
 
     def _choose_engine(self, models: dict[str, Any], say: Say) -> None:
