@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import sys
 
-from uocr_nb.local_server.run import FAILED, Settings, serve_child
+from uocr_nb.local_server.run import FAILED, Settings, serve_child, serve_foreground
+
+__all__ = ["main", "serve_foreground"]
 
 
 def main() -> int:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from uocr_nb.document.grammar import strip_special, write_block
+from uocr_nb.document.model import Block
 from uocr_nb.local_server.blocks import Run
 from uocr_nb.local_server.engine import ReadBlock
 
 __all__ = ["Piece", "Writer"]
 
-_SPECIAL = re.compile(r"<\|det\|>|<\|/det\|>|</?t[dr]>")
-"""Special tokens of the model; ``<table>``, ``<td colspan=`` and ``<PAGE>`` are ordinary text to it."""
 _PIECES = re.compile(
     r"<\|/?det\|>|</?t[dr]>|</?table>|<PAGE>|\n|[ ]?[0-9]{1,3}|[ ]?[^\W\d_]{1,6}|[ ]?[^\w\s]|\s|.", re.DOTALL
 )
@@ -68,16 +68,15 @@ class Writer:
 
     def block(self, block: ReadBlock) -> list[Piece]:
         """One block with its tag."""
-        box = block.block.box or (0, 0, 999, 999)
-        tag = f"<|det|>{block.block.label} [{', '.join(str(v) for v in box)}]<|/det|>"
+        tag = write_block(replace(block.block, text=""))
         lead = "\n" if self._started else ""
         self._started = True
-        return self._pieces([(lead + tag, 1.0), *((_untagged(text), score) for text, score in block.runs)])
+        return self._pieces([(lead + tag, 1.0), *((_escaped(text), score) for text, score in block.runs)])
 
     def _pieces(self, runs: Iterable[Run]) -> list[Piece]:
         pieces: list[Piece] = []
         for text, score in runs:
-            shown = _SPECIAL.sub("", text) if self.stripped else text
+            shown = strip_special(text) if self.stripped else text
             for part in _PIECES.findall(shown):
                 if self.left == 0:
                     self.full = True
@@ -88,6 +87,9 @@ class Writer:
         return pieces
 
 
-def _untagged(text: str) -> str:
-    """Text of a page may print our own tags: they must not be taken for markup."""
-    return text.replace("<|", "< |").replace("<PAGE>", "< PAGE>")
+def _escaped(text: str) -> str:
+    """Text of a page may print the tags of the language: they must not be taken for markup."""
+    return write_block(Block("text", text)).removeprefix(_EMPTY)
+
+
+_EMPTY = write_block(Block("text", ""))

@@ -6,13 +6,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from uocr_nb.local_server.geometry import Rect, union
 from uocr_nb.local_server.latex import display_formula
 from uocr_nb.local_server.layout import Region
 from uocr_nb.local_server.order import reading_order, split_columns
 from uocr_nb.local_server.ppocr import Line
-from uocr_nb.local_server.tables import build_table, split_line, table_html
+from uocr_nb.local_server.pieces import split_line, tightened
+from uocr_nb.local_server.rules import Rules
+from uocr_nb.local_server.tables import build_table, table_html
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Image = NDArray[np.uint8]
 
 __all__ = ["Spoken", "page_blocks"]
 
@@ -69,12 +78,24 @@ class Spoken:
         return "".join(text for text, _ in self.runs)
 
 
-def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect]) -> list[Spoken]:
-    """Blocks of a page in reading order."""
+def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect], image: Image, rules: Rules) -> list[Spoken]:
+    """Put the blocks of a page in reading order.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+        Groups of lines from the layout model.
+    pictures : sequence of Rect
+        Pictures found by their ink.
+    image : array
+        The page (BGR), without its upright rules.
+    rules : Rules
+        Drawn lines of the page.
+    """
     lines = [line for region in regions for line in region.lines]
     unit = median(line.box.height for line in lines) if lines else 16.0
     parts = _with_pictures(_split(regions), pictures)
-    blocks = [_spoken(part) for part in parts]
+    blocks = [_table(part, image, rules) if part.kind == "table" else _spoken(part) for part in parts]
     blocks = _captions(blocks, unit)
     first = [block for block in blocks if block.label == "header"]
     last = [block for block in blocks if block.label in ("footer", "page_footnote")]
@@ -146,8 +167,6 @@ def _is_prose(lines: Sequence[Line], box: Rect) -> bool:
 
 def _spoken(region: Region) -> Spoken:
     label = _LABELS.get(region.kind, "text")
-    if label == "table":
-        return _table(region)
     if label == "image":
         return Spoken("chart" if _is_chart(region) else "image", region.box)
     rows = text_rows(region.lines)
@@ -175,9 +194,9 @@ def _is_chart(region: Region) -> bool:
     )
 
 
-def _table(region: Region) -> Spoken:
-    pieces = [piece for line in region.lines for piece in split_line(line)]
-    cells = build_table(pieces)
+def _table(region: Region, image: Image, rules: Rules) -> Spoken:
+    pieces = tightened([piece for line in region.lines for piece in split_line(line, rules)], image)
+    cells = build_table(pieces, rules)
     return Spoken("table", region.box, _scored(table_html(cells), _mean(region.lines)))
 
 

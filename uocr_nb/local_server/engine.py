@@ -16,6 +16,7 @@ from uocr_nb.local_server.layout import LayoutModel
 from uocr_nb.local_server.pictures import find_pictures
 from uocr_nb.local_server.ppocr import Line, TextReader
 from uocr_nb.local_server.rotation import doubtful, lies_sideways, quarter_turns
+from uocr_nb.local_server.rules import Rules, find_rules, without_upright
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,43 +80,55 @@ class Engine:
         `check` is called between the stages and may raise to stop the work.
         """
         with self._alone:
-            frame, lines = self._lines(Frame.of(image), check)
+            frame, lines, rules = self._lines(Frame.of(image), check)
             if check is not None:
                 check()
             regions = self.layout.regions(frame.image, lines)
             if check is not None:
                 check()
-            spoken = page_blocks(regions, find_pictures(frame.image, lines))
+            spoken = page_blocks(regions, find_pictures(frame.image, lines), frame.image, rules)
         return [
             ReadBlock(Block(one.label, one.text, frame.box(one.rect), _confidence(one.runs)), one.runs)
             for one in spoken
         ]
 
-    def _lines(self, frame: Frame, check: Callable[[], None] | None) -> tuple[Frame, list[Line]]:
+    def _lines(self, frame: Frame, check: Callable[[], None] | None) -> tuple[Frame, list[Line], Rules]:
+        frame, rules = _unruled(frame)
         quads = self.reader.find(frame.image)
         if quads and lies_sideways(quads):
-            turn = quarter_turns(self.reader, frame.image, quads, (0, 1, 3), check)
-            if turn:
-                frame = frame.turned(turn)
-                quads = self.reader.find(frame.image)
+            frame, quads, rules = self._turned(frame, quads, rules, (0, 1, 3), check)
         lines = self.reader.read(frame.image, quads, check)
         if doubtful(lines):
-            turn = quarter_turns(self.reader, frame.image, quads, (0, 2), check)
-            if turn:
-                frame = frame.turned(turn)
-                quads = self.reader.find(frame.image)
-                lines = self.reader.read(frame.image, quads, check)
-        return self._level(frame, quads, lines, check)
-
-    def _level(
-        self, frame: Frame, quads: list[Quad], lines: list[Line], check: Callable[[], None] | None
-    ) -> tuple[Frame, list[Line]]:
-        """Straighten a crooked scan: upright boxes of leaning lines reach into one another."""
+            turned, quads, rules = self._turned(frame, quads, rules, (0, 2), check)
+            if turned is not frame:
+                frame, lines = turned, self.reader.read(turned.image, quads, check)
         lean = skew_of(quads)
-        if not lean:
-            return frame, lines
-        frame, _ = frame.straightened(lean)
-        return frame, self.reader.read(frame.image, self.reader.find(frame.image), check)
+        if lean:
+            # Upright boxes of leaning lines reach into one another, and rules of a leaning table are not found.
+            frame, rules = _unruled(frame.straightened(lean))
+            lines = self.reader.read(frame.image, self.reader.find(frame.image), check)
+        return frame, lines, rules
+
+    def _turned(
+        self,
+        frame: Frame,
+        quads: list[Quad],
+        rules: Rules,
+        candidates: tuple[int, ...],
+        check: Callable[[], None] | None,
+    ) -> tuple[Frame, list[Quad], Rules]:
+        """Turn the page the way it reads best; unchanged when that is how it lies."""
+        turn = quarter_turns(self.reader, frame.image, quads, candidates, check)
+        if not turn:
+            return frame, quads, rules
+        turned, rules = _unruled(frame.turned(turn))
+        return turned, self.reader.find(turned.image), rules
+
+
+def _unruled(frame: Frame) -> tuple[Frame, Rules]:
+    """Paint the upright rules over, or they are read as letters."""
+    rules = find_rules(frame.image)
+    return Frame(without_upright(frame.image, rules), frame.to_sent), rules
 
 
 def _confidence(runs: tuple[Run, ...]) -> float | None:

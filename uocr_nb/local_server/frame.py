@@ -48,15 +48,15 @@ class Frame:
             frame = Frame(np.ascontiguousarray(np.rot90(frame.image)), frame.to_sent @ back)
         return frame
 
-    def straightened(self, degrees: float) -> tuple[Frame, NDArray[np.float64]]:
-        """The picture turned so that lines leaning by `degrees` (clockwise) lie level, and the 2x3 map used."""
+    def straightened(self, degrees: float) -> Frame:
+        """The picture turned so that lines leaning by `degrees` (clockwise) lie level."""
         import cv2  # noqa: PLC0415 - comes with the extra
 
         height, width = self.image.shape[:2]
         matrix = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0)
         image = cv2.warpAffine(self.image, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
         back = np.vstack([cv2.invertAffineTransform(matrix), [0, 0, 1]])
-        return Frame(np.asarray(image, dtype=np.uint8), self.to_sent @ back), np.asarray(matrix, dtype=np.float64)
+        return Frame(np.asarray(image, dtype=np.uint8), self.to_sent @ back)
 
     def box(self, rect: Rect) -> tuple[int, int, int, int]:
         """`rect` (pixels of this picture) as 0..999 along each axis of the picture as sent."""

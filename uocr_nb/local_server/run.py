@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.errors import EndpointError, MissingExtraError, UocrError
+from uocr_nb.support.platform import cpu_budget
 
 if TYPE_CHECKING:
     from uocr_nb.local_server.engine import Engine
@@ -210,7 +211,7 @@ def _serve(
 def _load(settings: Settings) -> Engine:
     from uocr_nb.local_server.engine import Engine  # noqa: PLC0415 - imports numpy
 
-    threads = settings.threads or cpu_threads()
+    threads = settings.threads or cpu_budget()
     if settings.low_memory:
         threads = min(threads, 2)
     mode = ", low memory" if settings.low_memory else ""
@@ -221,8 +222,3 @@ def _load(settings: Settings) -> Engine:
     log.info("Models loaded in %.1f s (%s)", time.perf_counter() - began, engine.backend)
     log.info("Application startup complete.")
     return engine
-
-
-def cpu_threads() -> int:
-    """Threads that this process may use (at least 1)."""
-    return max(1, os.cpu_count() or 1)

@@ -1,0 +1,133 @@
+"""Pieces of lines: what stands in one cell of a table, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uocr_nb.local_server.geometry import Rect
+from uocr_nb.local_server.ppocr import Line
+from uocr_nb.local_server.rules import Rules
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Image = NDArray[np.uint8]
+
+__all__ = ["Piece", "cut_at", "split_line", "tightened"]
+
+WORD_GAP = 0.9
+"""Gap in line heights at which one line holds two cells (measured)."""
+
+Marks = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text inside a table.
+
+    Attributes
+    ----------
+    box : Rect
+        Pixels.
+    text : str
+        What was read.
+    score : float
+        0..1.
+    marks : tuple
+        For each character its middle along x in pixels and its probability; empty when not known.
+    """
+
+    box: Rect
+    text: str
+    score: float
+    marks: Marks = ()
+
+
+def split_line(line: Line, rules: Rules | None = None, gap: float = WORD_GAP) -> list[Piece]:
+    """Split a line where its characters stand further apart than `gap` line heights, and at upright rules."""
+    whole = Piece(line.box, line.text.strip(), line.score)
+    if len(line.marks) != len(line.text) or line.tall:
+        return [whole]
+    solid = [n for n, char in enumerate(line.text) if not char.isspace()]
+    if len(solid) < 2:
+        return [whole]
+    advance = _advance(line.marks, solid, line.box.height)
+    walls = [
+        rule.cx
+        for rule in (rules.upright if rules else ())
+        if line.box.x1 < rule.cx < line.box.x2 and rule.overlap_y(line.box) > 0.6 * line.box.height
+    ]
+    cuts: list[int] = []
+    for n, (a, b) in enumerate(pairwise(solid)):
+        left, right = line.marks[a][0], line.marks[b][0]
+        if right - left - advance > gap * line.box.height or any(left < wall < right for wall in walls):
+            cuts.append(n)
+    return _parts(Piece(line.box, line.text, line.score, line.marks), solid, cuts, advance)
+
+
+def cut_at(piece: Piece, borders: Sequence[float]) -> list[Piece]:
+    """Cut a piece at the space nearest to each border; the piece itself when a border has no space near."""
+    if len(piece.marks) != len(piece.text):
+        return [piece]
+    solid = [n for n, char in enumerate(piece.text) if not char.isspace()]
+    if len(solid) < 2:
+        return [piece]
+    advance = _advance(piece.marks, solid, piece.box.height)
+    spaces = [(n, (piece.marks[a][0] + piece.marks[b][0]) / 2) for n, (a, b) in enumerate(pairwise(solid)) if b > a + 1]
+    cuts: list[int] = []
+    for border in borders:
+        near = min(spaces, key=lambda space: abs(space[1] - border), default=None)
+        if near is None or abs(near[1] - border) > 0.7 * piece.box.height or near[0] in cuts:
+            return [piece]
+        cuts.append(near[0])
+    return _parts(piece, solid, sorted(cuts), advance)
+
+
+def _advance(marks: Marks, solid: Sequence[int], height: float) -> float:
+    return min(median(marks[b][0] - marks[a][0] for a, b in pairwise(solid)), 0.8 * height)
+
+
+def _parts(piece: Piece, solid: Sequence[int], cuts: Sequence[int], advance: float) -> list[Piece]:
+    """Cut `piece` after each of the solid characters numbered in `cuts`."""
+    parts: list[Piece] = []
+    start = 0
+    for cut in [*cuts, len(solid) - 1]:
+        first, last = solid[start], solid[cut]
+        left = piece.box.x1 if start == 0 else piece.marks[first][0] - advance / 2
+        right = piece.box.x2 if cut == len(solid) - 1 else piece.marks[last][0] + advance / 2
+        marks = piece.marks[first : last + 1]
+        score = sum(odds for _, odds in marks) / len(marks)
+        box = Rect(left, piece.box.y1, max(right, left + 1), piece.box.y2)
+        parts.append(Piece(box, piece.text[first : last + 1], score, marks))
+        start = cut + 1
+    return parts
+
+
+def tightened(pieces: Sequence[Piece], image: Image) -> list[Piece]:
+    """Draw the boxes in to the ink along x: the detector leaves a margin in which narrow columns would touch."""
+    import cv2  # noqa: PLC0415 - comes with the extra
+
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.int16)
+    out: list[Piece] = []
+    for piece in pieces:
+        x1, y1, x2, y2 = (int(v) for v in piece.box)
+        # The rows at the top and bottom may hold rules or the letters of the next row.
+        margin = (y2 - y1) // 5
+        cut = grey[max(0, y1 + margin) : max(0, y2 - margin), max(0, x1) : max(0, x2)]
+        if cut.size == 0:
+            out.append(piece)
+            continue
+        paper = np.median(cut)
+        inked = np.flatnonzero((np.abs(cut - paper) > 48).any(axis=0))
+        if len(inked) < 2:
+            out.append(piece)
+            continue
+        left, right = max(0, x1) + float(inked[0]), max(0, x1) + float(inked[-1]) + 1
+        out.append(Piece(Rect(left, piece.box.y1, right, piece.box.y2), piece.text, piece.score, piece.marks))
+    return out
