@@ -23,10 +23,10 @@ from uocr_nb.document import registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from uocr_nb.reading.parse import parse
     from uocr_nb.document.model import Block, Document, Page, Status, Table
     from uocr_nb.errors import UocrError
     from uocr_nb.exports import load
+    from uocr_nb.reading.parse import parse
     from uocr_nb.reading.pipeline import aiter_ocr, aocr, iter_ocr, last, ocr
     from uocr_nb.serving.endpoint import Endpoint
     from uocr_nb.serving.start import aserve, endpoints, serve

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,8 @@ from uocr_nb import __version__
 from uocr_nb.errors import OptionError, UocrError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from uocr_nb.document.model import Document
 
 __all__ = ["main"]
@@ -37,13 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="uocr", description="OCR whose engine belongs to the notebook that started it.")
+    parser = argparse.ArgumentParser(
+        prog="uocr", description="OCR whose engine belongs to the notebook that started it."
+    )
     parser.add_argument("--version", action="version", version=f"uocr_nb {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="run the quickstart notebook on the embedded engine")
     demo.add_argument("--lab", action="store_true", help="open JupyterLab on the executed notebook")
-    demo.add_argument("--out", type=Path, default=Path("uocr-demo"), metavar="DIR", help="where it goes (default uocr-demo)")
+    demo.add_argument(
+        "--out", type=Path, default=Path("uocr-demo"), metavar="DIR", help="where it goes (default uocr-demo)"
+    )
     demo.set_defaults(run=_demo)
 
     serve = commands.add_parser("serve", help="run the CPU endpoint in the foreground")
@@ -75,7 +80,8 @@ def _demo(asked: argparse.Namespace) -> int:
 def _serve(asked: argparse.Namespace) -> int:
     from uocr_nb.local_server.__main__ import serve_foreground  # noqa: PLC0415 - brings the engine
 
-    return int(serve_foreground(port=asked.port, low_memory=asked.low_memory))
+    serve_foreground(port=asked.port, low_memory=asked.low_memory)
+    return 0
 
 
 def _ocr(asked: argparse.Namespace) -> int:
@@ -87,7 +93,9 @@ def _ocr(asked: argparse.Namespace) -> int:
         password = os.environ.get(asked.password_env)
         if password is None:
             raise OptionError(f"There is no environment variable {asked.password_env}.", "", "")
-    given = serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
+    given = (
+        serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
+    )
     with given as endpoint:
         document = ocr(
             list(asked.sources),

@@ -25,7 +25,9 @@ def quickstart() -> Path:
         if place.exists():
             return place
     raise UocrError(
-        f"{_NAME} is not there.", "It is installed with the package; this installation is incomplete.", "pip install --force-reinstall uocr_nb"
+        f"{_NAME} is not there.",
+        "It is installed with the package; this installation is incomplete.",
+        "pip install --force-reinstall uocr_nb",
     )
 
 
@@ -61,7 +63,7 @@ def run_demo(out: Path, *, lab: bool = False) -> int:
 
 def _execute(source: Path, target: Path) -> None:
     import nbformat  # noqa: PLC0415 - of the extra
-    from jupyter_client import AsyncKernelManager  # noqa: PLC0415
+    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
     from jupyter_client.kernelspec import KernelSpecManager  # noqa: PLC0415
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellExecutionError  # noqa: PLC0415

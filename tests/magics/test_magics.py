@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from IPython.core.error import UsageError
@@ -15,6 +13,10 @@ from scripted import Reply, engine
 import uocr_nb as uocr
 from uocr_nb.config import settings
 from uocr_nb.serving import start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 TEXT = "<|det|>title [100, 50, 900, 90]<|/det|>A heading\n<|det|>text [100, 100, 900, 400]<|/det|>A body."
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uocr_nb.errors import OptionError
 from uocr_nb.magics.words import split, value_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -60,12 +65,12 @@ def test_inside_a_word_it_is_text() -> None:
     assert value_of("$folder/a.png", {"folder": "scans"}) == "scans/a.png"
 
 
-def test_braces_that_are_no_expression_stay(tmp_path, monkeypatch) -> None:
+def test_braces_that_are_no_expression_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert value_of("report{no such}.pdf", {}) == "report{no such}.pdf"
 
 
-def test_a_file_of_that_very_name_wins(tmp_path, monkeypatch) -> None:
+def test_a_file_of_that_very_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "report{2}.pdf").touch()
     (tmp_path / "$HOME.pdf").touch()

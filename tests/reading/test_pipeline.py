@@ -6,9 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted import Reply, engine
@@ -16,6 +14,10 @@ from scripted import Reply, engine
 import uocr_nb as uocr
 from uocr_nb.document.model import Status
 from uocr_nb.errors import EndpointError, OptionError, SourceError, UocrError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 PAGE = "<|det|>title [100, 50, 900, 90]<|/det|>Head {n}\n<|det|>text [100, 100, 900, 400]<|/det|>Body of page {n}."
 

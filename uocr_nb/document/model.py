@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document import registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
     from PIL.Image import Image
 
 __all__ = ["COORD_MAX", "Block", "Box", "Document", "Page", "Status", "Table"]
@@ -251,7 +252,7 @@ class Document:
     def so_far(cls, pages: Iterable[Page], **options: Any) -> Document:
         """The pages of a reading that goes on: each keeps its position, and there may be gaps between them."""
         document = cls((), **options)
-        document._pages = list(pages)  # noqa: SLF001 - its own class
+        document._pages = list(pages)
         return document
 
     @property

@@ -17,7 +17,9 @@ class UOCR(Configurable):
 
     engine = Unicode("cpu", help="What a bare %uocr_serve starts.").tag(config=True)
     max_cost = Float(
-        5.0, allow_none=True, help="A start that could cost more than this many US dollars is refused; None lifts the cap."
+        5.0,
+        allow_none=True,
+        help="A start that could cost more than this many US dollars is refused; None lifts the cap.",
     ).tag(config=True)
     mode = Enum(MODES, "gundam", help="Image mode, for engines that have modes.").tag(config=True)
     dpi = Union([Enum(["auto"]), Int(min=20, max=1200)], default_value="auto", help="Resolution of PDF pages.").tag(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -14,6 +13,9 @@ from uocr_nb.errors import UocrError
 from uocr_nb.magics.defaults import UOCR
 from uocr_nb.magics.options import HelpShown
 from uocr_nb.serving import start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Extension", "UocrMagics"]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uocr_nb.document.model import Document
 from uocr_nb.errors import OptionError, UocrError
 from uocr_nb.magics.live import LiveDocument
 from uocr_nb.magics.options import ocr_parser
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.reading import pipeline
+
+if TYPE_CHECKING:
+    from uocr_nb.document.model import Document
 
 __all__ = ["OcrLine", "ocr", "read_line"]
 
@@ -139,4 +141,3 @@ def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> OptionError:
         "No further page is asked for.",
         f"Read the rest: {first}{name}.retry()",
     )
-

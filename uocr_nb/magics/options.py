@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from uocr_nb.config import MODES, SHOWS
 from uocr_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = ["HelpShown", "Parser", "ocr_parser", "serve_parser"]
 
@@ -62,7 +64,9 @@ class Parser(argparse.ArgumentParser):
             near = difflib.get_close_matches(name, known, 1, 0.5)
             raise OptionError(
                 f"{self.prog} has no option {name}." if word.startswith("-") else f"{self.prog} cannot use {word!r}.",
-                f"The nearest one is {near[0]}." if near else f"Its options are listed by {self.prog.lstrip('%')} --help.",
+                f"The nearest one is {near[0]}."
+                if near
+                else f"Its options are listed by {self.prog.lstrip('%')} --help.",
                 f"{self.prog.replace('%%', '%')} --help",
             )
         return arguments
@@ -99,9 +103,14 @@ def ocr_parser(prog: str) -> Parser:
         ],
     )
     parser.add_argument(
-        "sources", nargs="*", metavar="SOURCE", help="path, glob, folder, {expression} or $name; several are one document"
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        help="path, glob, folder, {expression} or $name; several are one document",
     )
-    parser.add_argument("--pages", metavar="1-3,7,-1", help="pages of each multi-page source, from 1; negative from the end")
+    parser.add_argument(
+        "--pages", metavar="1-3,7,-1", help="pages of each multi-page source, from 1; negative from the end"
+    )
     parser.add_argument("--mode", choices=MODES, help="image mode where the engine has one (default gundam)")
     parser.add_argument("--prompt", metavar="TEXT", help="another prompt; the model knows few")
     parser.add_argument("--dpi", type=auto_or(float), metavar="auto|N", help="resolution of PDF pages (default auto)")
@@ -113,7 +122,9 @@ def ocr_parser(prog: str) -> Parser:
     parser.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
     parser.add_argument("--show", choices=SHOWS, help="how the document shows itself (default auto)")
     parser.add_argument(
-        "--save", metavar="PATH", help="write as well; the ending decides the format, {source} and {page} make one file each"
+        "--save",
+        metavar="PATH",
+        help="write as well; the ending decides the format, {source} and {page} make one file each",
     )
     parser.add_argument("-o", dest="output", metavar="NAME", help="keep the document in this variable")
     return parser
@@ -136,7 +147,11 @@ def serve_parser() -> Parser:
     parser.add_argument("--engine", metavar="NAME", help="for a URL: which engine it is, when it does not tell")
     parser.add_argument("--api-key-env", metavar="NAME", help="for a URL: the variable that holds its key")
     parser.add_argument(
-        "--header", action="append", default=[], metavar="NAME=ENVVAR", help="for a URL: a header and the variable that holds it"
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME=ENVVAR",
+        help="for a URL: a header and the variable that holds it",
     )
     parser.add_argument("--low-memory", action="store_true", help="cpu: stay under 1.2 GB, a little slower")
     parser.add_argument("--name", metavar="NAME", help="a name of your own for the endpoint")

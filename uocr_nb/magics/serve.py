@@ -94,7 +94,7 @@ def _header(text: str) -> tuple[str, str]:
     if not (name and equals and variable):
         raise OptionError(
             f"--header {text} cannot be used.",
-            "It names a header and the environment variable that holds its value, so that the value stays out of the notebook.",
+            "It names a header and the environment variable that holds its value,\nso that the value stays out of the notebook.",
             "--header X-Api-Key=MY_KEY",
         )
     return name.strip(), variable.strip()
@@ -157,7 +157,11 @@ class StartView:
             again=self._again,
         )
         if self._in_notebook:
-            self._show(messages.Messages((*self._notes, messages.serve_lines(self._plan, self._stages, end=line, logs=list(self._log)))))
+            self._show(
+                messages.Messages(
+                    (*self._notes, messages.serve_lines(self._plan, self._stages, end=line, logs=list(self._log)))
+                )
+            )
         else:
             print(line.plain())
 

@@ -120,16 +120,20 @@ def _named(name: str, namespace: dict[str, Any]) -> Any:
         return namespace[name]
     if name in os.environ:
         return os.environ[name]
-    raise OptionError(f"There is no variable {name}.", f"${name} stands for a variable of this notebook.", f"{name} = ...")
+    raise OptionError(
+        f"There is no variable {name}.", f"${name} stands for a variable of this notebook.", f"{name} = ..."
+    )
 
 
 def _evaluate(expression: str, namespace: dict[str, Any]) -> Any:
     """The user's own expression in the user's own namespace, as in any cell."""
     try:
         return eval(expression, namespace)  # noqa: S307 - typed by the user, never taken from a page
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever the user's expression raises
         raise OptionError(
-            f"{{{expression}}} could not be worked out.", f"{type(error).__name__}: {error}", "Try it in a cell of its own."
+            f"{{{expression}}} could not be worked out.",
+            f"{type(error).__name__}: {error}",
+            "Try it in a cell of its own.",
         ) from None
 
 

@@ -10,7 +10,6 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,8 @@ from uocr_nb.document.verdict import LoopWatch
 from uocr_nb.errors import ReadingError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
     from uocr_nb.serving.endpoint import Endpoint
 
 __all__ = ["Answer", "RequestError", "ask"]

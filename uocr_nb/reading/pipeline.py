@@ -1,31 +1,23 @@
-"""Many pages: rendered a little ahead, several asked at once, handed over in page order."""
+"""Many pages: `ocr` and its relatives, for a cell, a script, and `await`."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import concurrent.futures
 import contextlib
 import queue
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from typing import Any, Literal
 
+from uocr_nb.config import settings
 from uocr_nb.document import registry
 from uocr_nb.document.model import Document, Page, Status
-from uocr_nb.errors import EndpointError, SourceError
-from uocr_nb.reading import client
-from uocr_nb.reading.pages import better, page_from_answer, page_without_answer
-from uocr_nb.reading.plan import Item, Options, open_sources, sources_of, spec_of
+from uocr_nb.errors import SourceError
+from uocr_nb.reading.pages import better
+from uocr_nb.reading.plan import Item, Options
 from uocr_nb.reading.progress import Progress
-from uocr_nb.serving import start
-from uocr_nb.sources import PageImage, RenderSpec, Source, default_renderer
+from uocr_nb.reading.run import End, Run
 from uocr_nb.support.loop import submit
-
-if TYPE_CHECKING:
-    from uocr_nb.serving.endpoint import Endpoint
 
 __all__ = ["Watcher", "aiter_ocr", "aocr", "iter_ocr", "last", "ocr", "retry"]
 
@@ -35,267 +27,10 @@ Watcher = Callable[[Progress, list[Page]], None]
 _TICK = 0.2
 """Seconds between two looks at the progress: at most five redraws a second reach the front end."""
 
-_TRIES = 3
-"""Times that one page is asked for before it is failed."""
-
-_AHEAD = 2
-"""Pages rendered beyond those being asked, so that the endpoint never waits for the next one."""
-
 _last: Document | None = None
 
 
-class _End:
-    """Says that no more pages come."""
-
-
-class _Slots:
-    """The requests that may be under way at once, handed out in the order they are asked for.
-
-    A queue would not do: a newcomer may take from it before the one that was woken up.
-    """
-
-    def __init__(self, endpoints: Sequence[Endpoint], each: int | None) -> None:
-        counts = {endpoint.id: each or endpoint.slots for endpoint in endpoints}
-        # One of each in turn, so that several endpoints share the first pages already.
-        self._free = deque(
-            endpoint
-            for turn in range(max(counts.values()))
-            for endpoint in endpoints
-            if turn < counts[endpoint.id]
-        )
-        self.count = len(self._free)
-        self._fair = asyncio.Semaphore(self.count)
-
-    async def take(self) -> Endpoint:
-        await self._fair.acquire()
-        return self._free.popleft()
-
-    def give(self, endpoint: Endpoint) -> None:
-        self._free.append(endpoint)
-        self._fair.release()
-
-
-class _Run:
-    """One call: its pages, where they are asked, and what has come back."""
-
-    def __init__(
-        self, given: Any, endpoint: Any, options: Options, *, items: list[Item] | None = None, spec: RenderSpec | None = None
-    ) -> None:
-        self.options = options
-        self.endpoints = endpoints_for(endpoint)
-        self.sources: Sequence[Source] = sources_of(given, options.password) if items is None else ()
-        self.spec: RenderSpec = spec or spec_of(options)
-        self.items: list[Item] = items or []
-        self.done: dict[int, Page] = {}
-        self.reading: set[int] = set()
-        self.pieces = 0
-        self.began = time.monotonic()
-        self.seconds: float | None = None
-        self.error: client.RequestError | None = None
-        self.warnings = [warning for point in self.endpoints for warning in self._doubts(point)]
-
-    def _doubts(self, endpoint: Endpoint) -> Iterator[str]:
-        if self.options.prompt:
-            yield "The model knows few prompts; another one often gives an empty answer."
-        modes = endpoint.profile.modes
-        if modes and self.options.mode not in modes:
-            yield f"{endpoint.name} has no image mode {self.options.mode}; its own is used."
-
-    # -- on the background loop ------------------------------------------------------------------------------------
-
-    async def drive(self, tell: Callable[[Any], None]) -> None:
-        """Read every page; `tell` gets each Page as it is done and _End at the end, however it comes."""
-        self.began = time.monotonic()
-        try:
-            if self.sources:
-                self.items = await asyncio.to_thread(open_sources, self.sources, self.options, default_renderer())
-            slots = _Slots(self.endpoints, self.options.concurrency)
-            room = asyncio.Semaphore(slots.count + _AHEAD)
-            async with asyncio.TaskGroup() as group:
-                for item in self.items:
-                    await room.acquire()
-                    image = await self._image(item)
-                    if isinstance(image, Page):
-                        self._finish(image, tell)
-                        room.release()
-                    else:
-                        group.create_task(self._read(item, image, slots, room, tell))
-        except ExceptionGroup as group_error:
-            raise group_error.exceptions[0] from None
-        finally:
-            self.seconds = time.monotonic() - self.began
-            tell(_End)
-        if self.error is not None and not any(page.raw or page.blocks for page in self.done.values()):
-            raise EndpointError(self.error.what, self.error.why, self.error.next)
-
-    async def _image(self, item: Item) -> PageImage | Page:
-        if item.failed is not None:
-            return item.failed
-        try:
-            image = await asyncio.to_thread(default_renderer().render, item.source, item.number, self.spec)
-        except SourceError as error:
-            reason = f"{error.what} {error.why}".strip()
-            return Page(
-                item.position,
-                item.number,
-                item.source.name,
-                (0, 0),
-                status=Status.FAILED,
-                reason=reason,
-                origin=(item.source, self.spec),
-            )
-        return replace(image, notes=(*item.notes, *image.notes)) if item.notes else image
-
-    async def _read(
-        self,
-        item: Item,
-        image: PageImage,
-        slots: _Slots,
-        room: asyncio.Semaphore,
-        tell: Callable[[Any], None],
-    ) -> None:
-        endpoint = await slots.take()
-        self.reading.add(item.position)
-        try:
-            page = await self._page(endpoint, item, image)
-        finally:
-            self.reading.discard(item.position)
-            slots.give(endpoint)
-            room.release()
-        self._finish(page, tell)
-
-    async def _page(self, endpoint: Endpoint, item: Item, image: PageImage) -> Page:
-        if self.error is not None and not self._alive():
-            return page_without_answer(
-                item.position, image, self.spec, Status.FAILED, f"Not asked: {self.error.what[0].lower()}{self.error.what[1:]}"
-            )
-        body = endpoint.profile.request(
-            [_data_url(image)],
-            mode=self.options.mode,
-            prompt=self.options.prompt,
-            max_tokens=self.options.max_tokens,
-            model=endpoint.model,
-        )
-        try:
-            answer = await self._patient(endpoint, body)
-        except client.RequestError as error:
-            if error.status is None or error.status in (401, 404):
-                self.error = error
-            reason = f"{error.what} {error.why}".strip()
-            return page_without_answer(item.position, image, self.spec, Status.FAILED, reason)
-        return page_from_answer(item.position, image, self.spec, answer, max_tokens=self.options.max_tokens)
-
-    def _alive(self) -> bool:
-        return any(endpoint.state == "ready" for endpoint in self.endpoints) and (
-            self.error is None or self.error.status not in (401, 404)
-        )
-
-    async def _patient(self, endpoint: Endpoint, body: dict[str, Any]) -> client.Answer:
-        """Ask; ask again where that can help, after the time the server names or a growing one."""
-        for attempt in range(1, _TRIES + 1):
-            try:
-                return await client.ask(endpoint, body, on_text=self._count)
-            except client.RequestError as error:
-                if not error.again or attempt == _TRIES or endpoint.state != "ready":
-                    raise
-                await asyncio.sleep(error.wait if error.wait is not None else 0.5 * 2**attempt)
-        raise AssertionError("unreachable")  # pragma: no cover
-
-    def _count(self, _text: str) -> None:
-        self.pieces += 1
-
-    def _finish(self, page: Page, tell: Callable[[Any], None]) -> None:
-        self.done[page.position] = page
-        tell(page)
-
-    # -- for the caller --------------------------------------------------------------------------------------------
-
-    def progress(self) -> Progress:
-        """This moment in numbers."""
-        pages = list(self.done.values())
-        return Progress(
-            total=len(self.items) or 0,
-            done=len(pages),
-            not_ok=sum(page.status is not Status.OK for page in pages),
-            seconds=self.seconds if self.seconds is not None else time.monotonic() - self.began,
-            reading=tuple(sorted(self.reading)),
-            tokens=self.pieces,
-            cost=self._cost(),
-        )
-
-    def pages_so_far(self) -> list[Page]:
-        """The pages that have a status, in page order."""
-        return [self.done[position] for position in sorted(self.done)]
-
-    def document(self, show: str) -> Document:
-        """The document as it stands: a page that was not reached is there, and says so."""
-        pages = [self.done.get(item.position) or self._unreached(item) for item in self.items]
-        return Document(pages, meta=self._meta(pages), show=show, warnings=dict.fromkeys(self.warnings))
-
-    def _unreached(self, item: Item) -> Page:
-        return Page(
-            item.position,
-            item.number,
-            item.source.name,
-            (0, 0),
-            status=Status.MISSING,
-            reason="The reading was interrupted before this page.",
-            origin=(item.source, self.spec),
-        )
-
-    def _cost(self) -> float | None:
-        """US dollars of this run: the time of each endpoint that has a price."""
-        prices = [endpoint.price for endpoint in self.endpoints if endpoint.price]
-        if not prices:
-            return None
-        seconds = self.seconds if self.seconds is not None else time.monotonic() - self.began
-        return sum(prices) * seconds / 3600
-
-    def _meta(self, pages: Sequence[Page]) -> dict[str, Any]:
-        first = self.endpoints[0]
-        return {
-            "engine": "+".join(dict.fromkeys(endpoint.engine for endpoint in self.endpoints)),
-            "endpoint": "+".join(endpoint.name for endpoint in self.endpoints),
-            "model": first.model,
-            "revision": getattr(first, "revision", None),
-            "mode": self.options.mode,
-            "prompt": self.options.prompt,
-            "max_tokens": self.options.max_tokens,
-            "tokens": sum(page.tokens or 0 for page in pages),
-            "seconds": round(self.seconds or 0.0, 3),
-            "cost": self._cost(),
-        }
-
-
-def endpoints_for(endpoint: Any) -> list[Endpoint]:
-    """The endpoints a call shall use: those given (objects or names), else the current one.
-
-    Raises
-    ------
-    EndpointError
-        When there is none.
-    """
-    if endpoint is None:
-        found = start.current()
-        if found is None:
-            raise EndpointError(
-                "No endpoint is running.",
-                "Pages are read by an engine, and none was started in this kernel.",
-                "%uocr_serve        (in Python: uocr_nb.serve())",
-            )
-        return [found]
-    if isinstance(endpoint, str):
-        return [start.find(name.strip()) for name in endpoint.split(",") if name.strip()]
-    if isinstance(endpoint, Iterable):
-        return [point for one in endpoint for point in endpoints_for(one)]
-    return [endpoint]
-
-
-def _data_url(image: PageImage) -> str:
-    return f"data:{image.mime};base64,{base64.b64encode(image.file.read_bytes()).decode('ascii')}"
-
-
-def _events(run: _Run) -> Iterator[Page | None]:
+def _events(run: Run) -> Generator[Page | None, None, None]:
     """Pages as they are done, and None at each tick; closing it, or an interrupt, ends the run."""
     arrivals: queue.SimpleQueue[Any] = queue.SimpleQueue()
     future = submit(run.drive(arrivals.put))
@@ -306,7 +41,7 @@ def _events(run: _Run) -> Iterator[Page | None]:
             except queue.Empty:
                 yield None
                 continue
-            if event is _End:
+            if event is End:
                 future.result()
                 return
             yield event
@@ -317,11 +52,15 @@ def _events(run: _Run) -> Iterator[Page | None]:
             concurrent.futures.wait([future], timeout=2.0)
 
 
-async def _aevents(run: _Run) -> AsyncIterator[Page | None]:
+async def _aevents(run: Run) -> AsyncGenerator[Page | None, None]:
     """`_events` for a caller with a loop of its own."""
     arrivals: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    future = submit(run.drive(lambda event: loop.call_soon_threadsafe(arrivals.put_nowait, event)))
+
+    def tell(event: Any) -> None:
+        loop.call_soon_threadsafe(arrivals.put_nowait, event)
+
+    future = submit(run.drive(tell))
     try:
         while True:
             try:
@@ -329,7 +68,7 @@ async def _aevents(run: _Run) -> AsyncIterator[Page | None]:
             except TimeoutError:
                 yield None
                 continue
-            if event is _End:
+            if event is End:
                 await asyncio.wrap_future(future)
                 return
             yield event
@@ -406,7 +145,7 @@ def ocr(
     OptionError
         When an option cannot be used.
     """
-    run = _Run(
+    run = Run(
         source,
         endpoint,
         Options.checked(
@@ -433,10 +172,15 @@ def ocr(
 
 
 async def aocr(
-    source: Any, *, endpoint: Any = None, progress: bool | Watcher | None = None, show: str | None = None, **options: Any
+    source: Any,
+    *,
+    endpoint: Any = None,
+    progress: bool | Watcher | None = None,
+    show: str | None = None,
+    **options: Any,
 ) -> Document:
     """`ocr` as a coroutine: the caller's loop goes on while pages are read. Arguments as in `ocr`."""
-    run = _Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.checked(**options))
     watcher = _watcher(progress)
     async with contextlib.aclosing(_aevents(run)) as events:
         try:
@@ -451,7 +195,7 @@ async def aocr(
 
 def iter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> Iterator[Page]:
     """Pages in order, as soon as each is ready. Leaving the loop ends the reading. Arguments as in `ocr`."""
-    run = _Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.checked(**options))
     in_order = _InOrder()
     with contextlib.closing(_events(run)) as events:
         for event in events:
@@ -461,7 +205,7 @@ def iter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> Iterator[P
 
 async def aiter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> AsyncIterator[Page]:
     """`iter_ocr` for ``async for``."""
-    run = _Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.checked(**options))
     in_order = _InOrder()
     async with contextlib.aclosing(_aevents(run)) as events:
         async for event in events:
@@ -492,22 +236,20 @@ def retry(document: Document, endpoint: Any = None) -> None:
         mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=document.meta.get("max_tokens")
     )
     items = [Item(page.position, page.origin[0], page.number) for page in bad]
-    run = _Run(None, endpoint, options, items=items, spec=spec)
+    run = Run(None, endpoint, options, items=items, spec=spec)
     old = {page.position: page for page in bad}
-    for page in _events(run):
-        if page is not None:
-            document.put(better(old[page.position], page))
+    for new in _events(run):
+        if new is not None:
+            document.put(better(old[new.position], new))
 
 
-def _keep(run: _Run, show: str | None) -> Document:
+def _keep(run: Run, show: str | None) -> Document:
     global _last  # noqa: PLW0603 - the last document of the process is one thing
-    from uocr_nb.config import settings  # noqa: PLC0415 - read at the time of the call
-
     _last = run.document(show or settings.show)
     return _last
 
 
-def _watcher(progress: bool | Watcher | None) -> Watcher:
+def _watcher(progress: bool | Watcher | None) -> Watcher:  # noqa: FBT001 - as `ocr` takes it
     if callable(progress):
         return progress
     if progress is False:

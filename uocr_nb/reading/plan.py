@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +11,8 @@ from uocr_nb.errors import OptionError, SourceError
 from uocr_nb.sources import RenderSpec, parse_pages, resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from uocr_nb.sources import Renderer, Source
 
 __all__ = ["Item", "Options", "open_sources", "page_spec"]

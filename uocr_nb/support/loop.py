@@ -10,8 +10,10 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 T = TypeVar("T")
 
@@ -22,7 +24,7 @@ _owner_pid: int | None = None
 
 def background_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when first asked for (anew in a forked child, where the thread does not exist)."""
-    global _loop, _owner_pid  # noqa: PLW0603 - one loop for the process is the point
+    global _loop, _owner_pid
     with _lock:
         if _loop is None or _loop.is_closed() or _owner_pid != os.getpid():
             loop = asyncio.new_event_loop()

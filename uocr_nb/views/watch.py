@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Terminal", "watcher"]
 
 
-class _Silent:
-    def __call__(self, progress: Progress, pages: list[Page]) -> None:
-        """Nobody watches."""
+def _silent(_progress: Progress, _pages: list[Page]) -> None:
+    """Show nothing: nobody watches."""
 
 
 class Terminal:
@@ -26,6 +25,7 @@ class Terminal:
         self._drawn = ""
 
     def __call__(self, progress: Progress, _pages: list[Page]) -> None:
+        """Draw the line anew when it says something new."""
         if not progress.total:
             return
         line = progress_bar(progress)
@@ -44,6 +44,7 @@ class _Notebook:
         self._drawn = ""
 
     def __call__(self, progress: Progress, _pages: list[Page]) -> None:
+        """Update the line when it says something new."""
         from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
 
         if not progress.total:
@@ -65,7 +66,7 @@ def watcher(*, demanded: bool) -> Any:
         return _Notebook()
     if demanded or sys.stderr.isatty():
         return Terminal()
-    return _Silent()
+    return _silent
 
 
 def _in_kernel() -> bool:
