@@ -56,7 +56,7 @@ class CpuEngine:
             face.start_stream()
             events = 0
             while piece := answer.read1(65536):
-                face.send_chunk(piece.decode(errors="surrogateescape"))
+                face.send_chunk(piece)
                 events += piece.count(b"data: ")
             face.end_stream()
             return events

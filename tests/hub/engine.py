@@ -165,7 +165,7 @@ class Face(Handler):
             model = {"id": engine.served.model, "object": "model", "owned_by": engine.name, "max_model_len": rules.CONTEXT}
             self.send(Reply(200, {"object": "list", "data": [{**model, "created": int(time.time())}]}))
         elif path == "/metrics" and engine.metrics:
-            self.send(Reply(200, text=engine.counters()))
+            self.send(Reply(200, text=engine.counters(), kind="text/plain; version=0.0.4; charset=utf-8"))
         else:
             self.send(Reply(404, {"detail": "Not Found"}))
 

@@ -26,6 +26,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     text: str | None = None
     """Sent instead of `data`, as it is."""
+    kind: str = "application/json; charset=utf-8"
 
 
 def failure(status: int, message: str, **headers: str) -> Reply:
@@ -117,15 +118,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def send(self, reply: Reply) -> None:
         """Send a whole answer."""
-        kind = "application/json; charset=utf-8"
-        text = reply.text
-        if text is None:
-            text = json.dumps(reply.data, ensure_ascii=False)
-        elif not text.lstrip().startswith(("{", "[")):
-            kind = "text/html; charset=utf-8"
-        body = text.encode()
+        body = (json.dumps(reply.data, ensure_ascii=False) if reply.text is None else reply.text).encode()
         self.send_response(reply.status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", reply.kind)
         self.send_header("Content-Length", str(len(body)))
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -141,9 +136,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
-    def send_chunk(self, text: str) -> None:
+    def send_chunk(self, text: str | bytes) -> None:
         """Send a piece of a stream at once."""
-        data = text.encode()
+        data = text.encode() if isinstance(text, str) else text
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def end_stream(self) -> None:
