@@ -377,3 +377,12 @@ print(code, ep.state, len(list(ep.openai().models.list())))
         [sys.executable, "-W", "ignore", "-c", code, str(fake)], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout.split() == ["7", "ready", "1"], done.stderr
+
+
+def test_starting_loads_nothing_heavy_before_it_is_needed() -> None:
+    code = (
+        "import sys; from uocr_nb.serving import start; "
+        "print(*({'openai', 'httpx2', 'PIL', 'IPython', 'platformdirs', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -206,6 +206,18 @@ def test_a_key_is_not_sent_over_an_open_network(monkeypatch: pytest.MonkeyPatch)
         start.serve("https://192.0.2.1", api_key_env="MY_OTHER_KEY")
 
 
+@pytest.mark.parametrize("value", ["fake\nleak", "fake_leak_\u2019", "fake\x1bleak"])
+def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", value)
+    monkeypatch.setenv("UOCR_KEY", value)
+    for options in ({"api_key_env": "MY_KEY"}, {}):
+        with pytest.raises(OptionError, match="cannot be a key") as caught:
+            start.serve("https://192.0.2.1", **options)
+        assert "leak" not in str(caught.value)
+
+
 def test_nothing_listens_there() -> None:
     port = free_port()
     with pytest.raises(EndpointError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import secrets
@@ -30,7 +31,7 @@ _KEPT_LINES = 2000
 _READ_TIMEOUT = 600.0
 """Seconds of silence from an engine: a dense page on a slow machine may take minutes to its first word."""
 
-_PLACES = {"process": "on this machine", "url": "at its URL"}
+_PLACES = {"process": " on this machine", "url": ""}
 
 
 class Host(Protocol):
@@ -163,11 +164,13 @@ class Endpoint:
         self._lines.append(shown)
         return shown
 
-    def become_ready(self) -> None:
-        """Note that it has answered a real request."""
+    def _become_ready(self) -> None:
         with self._lock:
             if self._state == "starting":
                 self._state = "ready"
+                return
+        # Its engine ended between its first answer and now, or somebody stopped it.
+        raise self.failure or EndpointError(f"{self.name} was stopped while it started.", "", "%uocr_serve")
 
     def fail(self, failure: UocrError) -> None:
         """Note that its engine has gone, or did not come; quiet when that was asked for."""
@@ -185,11 +188,9 @@ class Endpoint:
             failure = error if isinstance(error, UocrError) else None
             self.fail(failure or EndpointError(f"{self.name} was not started.", "The start was interrupted."))
             host.ask_to_stop()
-            host.finish_stop(1.0)
+            await asyncio.to_thread(host.finish_stop, 1.0)
             raise
-        self.become_ready()
-        if self.failure is not None:  # its engine ended between its first answer and now
-            raise self.failure
+        self._become_ready()
 
     async def still_there(self) -> bool:
         """Tell whether it is ready and its engine still answers; raises what is wrong at a URL."""
@@ -212,8 +213,6 @@ class Endpoint:
 
     async def astop(self) -> None:
         """Stop it without holding the caller's loop."""
-        import asyncio  # noqa: PLC0415 - the loop that calls has loaded it
-
         await asyncio.to_thread(self.stop)
 
     def ask_to_stop(self) -> bool:
@@ -339,7 +338,7 @@ class Endpoint:
 
     def describe(self) -> str:
         """Say in one line what it is: state, engine and place, address, money."""
-        what = f"{self.engine or 'engine'} {_PLACES.get(self.host, self.host)}"
+        what = self.engine + _PLACES.get(self.host, f" on {self.host}")
         parts = [self._state, what, self.base_url]
         if self.price is not None:
             parts.append(f"${self.spent:.2f}")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,7 +85,12 @@ class ProcessHost:
         key = Secret(secrets.token_urlsafe(32))
         endpoint.connect("", key)  # before the first line of its log, which might repeat the key
         say("starting", f"{endpoint.engine} on this machine, free")
-        await asyncio.to_thread(self._spawn, key)
+        spawning = asyncio.ensure_future(asyncio.to_thread(self._spawn, key))
+        try:
+            await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            await spawning  # a thread cannot be called back, and what it starts must be known to be stopped
+            raise
         limit = endpoint.profile.start_limit
         try:
             async with asyncio.timeout(limit):
@@ -162,6 +168,11 @@ class ProcessHost:
         reaper.watch_process(endpoint.id, who, self._entry.file)
         ledger.write(self._entry)
 
+    def _note_address(self) -> None:
+        if self._entry is not None and not self._ended.is_set():
+            self._entry = replace(self._entry, base_url=self._endpoint.base_url)
+            ledger.write(self._entry)
+
     async def _until_ready(self, key: Secret, say: Say) -> None:
         endpoint = self._endpoint
         while True:
@@ -169,6 +180,7 @@ class ProcessHost:
             match word.get("event"):
                 case "listening":
                     endpoint.connect(str(word["url"]), key)
+                    await asyncio.to_thread(self._note_address)
                     say("loading", f"listening at {endpoint.base_url}, loading")
                 case "ready":
                     break

@@ -105,7 +105,7 @@ def key_of(plan: Plan) -> Secret:
     meant_for = os.environ.get("UOCR_ENDPOINT")
     if meant_for and not same_server(normalise_base_url(meant_for), plan.url):
         return Secret("")
-    return Secret(os.environ.get("UOCR_KEY"))
+    return _sendable(Secret(os.environ.get("UOCR_KEY")), "UOCR_KEY")
 
 
 def headers_of(plan: Plan) -> dict[str, Secret]:
@@ -120,6 +120,17 @@ def _from_environment(variable: str) -> Secret:
             f"The variable {variable} is not set.",
             "It was named as the place of a key or header.",
             f"%env {variable}=...   (or set it before Jupyter starts, so that it is in no notebook)",
+        )
+    return _sendable(secret, variable)
+
+
+def _sendable(secret: Secret, variable: str) -> Secret:
+    """Refuse what no header can carry; the client's own message would show it."""
+    if secret and not (secret.reveal().isascii() and secret.reveal().isprintable()):
+        raise OptionError(
+            f"The value of {variable} cannot be a key.",
+            "It holds a line break or a sign that no header can carry.",
+            "Paste it again, on one line.",
         )
     return secret
 
