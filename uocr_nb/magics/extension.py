@@ -111,6 +111,7 @@ class Extension:
         """Put magics, defaults and the input transformer in place."""
         self.shell.register_magics(self.magics)
         self.shell.configurables.append(self.defaults)
+        # Last: IPython's own come first and take prompts off pasted text.
         self.shell.input_transformers_cleanup.append(one_line_form)
 
     def remove(self) -> None:

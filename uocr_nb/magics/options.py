@@ -134,7 +134,7 @@ def serve_parser() -> Parser:
     """Arguments of ``%uocr_serve``."""
     parser = Parser(
         "%uocr_serve",
-        "Start an endpoint, or use one that is already running, and return when it has answered a real request.\n"
+        "Start an endpoint, or use one that is running already; return when it has answered a real request.\n"
         "With no ENGINE it is cpu on this machine: free, no GPU, no account.",
         [
             "%uocr_serve",

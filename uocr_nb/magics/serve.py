@@ -194,9 +194,9 @@ class StartView:
 def status(line: str) -> None:
     """Show each endpoint of this kernel."""
     Parser("%uocr_status", "Show the endpoints of this kernel: state, engine, address, money.").read(split(line))
-    found = start.endpoints()
+    found = [endpoint for endpoint in start.endpoints() if endpoint.state != "stopped"]
     if not found:
-        display(messages.info("No endpoint was started in this kernel.", "Next: `%uocr_serve`"))
+        display(messages.info("No endpoint is running.", "Next: `%uocr_serve`"))
         return
     current = start.current_or_none()
     display(messages.Messages(tuple(_line_of(endpoint, current=endpoint is current) for endpoint in found)))

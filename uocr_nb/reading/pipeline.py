@@ -61,18 +61,23 @@ async def _aevents(run: Run) -> AsyncGenerator[Page | None, None]:
         loop.call_soon_threadsafe(arrivals.put_nowait, event)
 
     future = submit(run.drive(tell))
+    arrival: asyncio.Future[Any] | None = None
     try:
         while True:
-            try:
-                event = await asyncio.wait_for(arrivals.get(), _TICK)
-            except TimeoutError:
+            # One getter until it has got something: a timeout around `get` may drop what arrives at that moment.
+            arrival = arrival or asyncio.ensure_future(arrivals.get())
+            await asyncio.wait({arrival}, timeout=_TICK)
+            if not arrival.done():
                 yield None
                 continue
+            event, arrival = arrival.result(), None
             if event is End:
                 await asyncio.wrap_future(future)
                 return
             yield event
     finally:
+        if arrival is not None:
+            arrival.cancel()
         future.cancel()
 
 

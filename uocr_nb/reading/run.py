@@ -181,6 +181,7 @@ class Run:
                 self.error = error
             reason = f"{error.what} {error.why}".strip()
             return page_without_answer(item.position, image, self.spec, Status.FAILED, reason)
+        endpoint.pages_read += 1
         return page_from_answer(item.position, image, self.spec, answer, max_tokens=self.options.max_tokens)
 
     def _alive(self) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -70,6 +71,8 @@ class Endpoint:
         How its engine is asked.
     slots : int
         Requests to keep going at once.
+    pages_read : int
+        Pages that it has answered for this kernel.
     deadline : datetime or None
         When it ends by itself.
     price : float or None
@@ -85,6 +88,9 @@ class Endpoint:
         self.deadline: datetime | None = None
         self.price: float | None = 0.0 if plan.host == "process" else None
         self.failure: UocrError | None = None
+        self.pages_read = 0
+        self._began = time.monotonic()
+        self._ended: float | None = None
         self._profile = profile
         self._state: State = "starting"
         self._key = Secret("")
@@ -138,6 +144,11 @@ class Endpoint:
         """US dollars spent so far."""
         return 0.0
 
+    @property
+    def ran(self) -> float:
+        """Seconds from the start to the end, or to now."""
+        return (self._ended if self._ended is not None else time.monotonic()) - self._began
+
     def credential(self) -> str:
         """Return the key, empty when there is none; for handing to another client, never for showing."""
         return self._key.reveal()
@@ -176,7 +187,7 @@ class Endpoint:
         """Note that its engine has gone, or did not come; quiet when that was asked for."""
         with self._lock:
             if self._state in ("queued", "starting", "ready"):
-                self._state, self.failure = "failed", failure
+                self._state, self.failure, self._ended = "failed", failure, time.monotonic()
         self._drop_client()
 
     async def start(self, say: Say) -> None:
@@ -233,7 +244,7 @@ class Endpoint:
             self._runs_on.finish_stop(within)
         self._drop_client()
         with self._lock:
-            self._state = "stopped"
+            self._state, self._ended = "stopped", time.monotonic()
 
     def let_go_in_child(self) -> None:
         """Close what this forked child has inherited and the engine lives by."""

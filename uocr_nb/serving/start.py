@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
     from uocr_nb.serving.plan import Say
 
-__all__ = ["StartEvent", "aserve", "current", "endpoints", "find", "serve", "stop_all", "use"]
+__all__ = [
+    "StartEvent",
+    "aserve",
+    "current",
+    "current_or_none",
+    "describe_plan",
+    "detach",
+    "endpoints",
+    "find",
+    "serve",
+    "stop_all",
+    "use",
+]
 
 _RUNNING = ("queued", "starting", "ready")
 _EXIT_SECONDS = 1.2
@@ -160,6 +172,40 @@ async def aserve(
     return await loop.hand_over(_start(plan, say))
 
 
+def detach(target: str | None = None, **options: Any) -> None:
+    """Start an endpoint as `serve` does and return at once; its `state` tells when it is ready, `failure` why not.
+
+    Raises
+    ------
+    OptionError
+        When the arguments do not fit together.
+    EndpointError
+        When another endpoint runs.
+    """
+    plan = make_plan(target, Options(**options))
+    _running_for(plan)
+    future = loop.submit(_start(plan, lambda _stage, _text: None))
+    # Read, so that a failure is not told a second time when the future is collected.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def describe_plan(target: str | None = None, **options: Any) -> str:
+    """What `serve` would do with these arguments, in one line; starts nothing.
+
+    Raises
+    ------
+    OptionError
+        When the arguments do not fit together.
+    """
+    plan = make_plan(target, Options(**options))
+    if plan.host == "url":
+        key = f"the key in {plan.api_key_env}" if plan.api_key_env else "no key"
+        return f"{plan.url} with {key}: nothing is started, nothing is paid here"
+    profile = engines.get(plan.engine or "")
+    memory = ", sparing memory" if plan.low_memory else ""
+    return f"{profile.name} on this machine, free{memory}: python -P {' '.join(profile.program)}"
+
+
 async def _start(plan: Plan, say: Say) -> Endpoint:
     """Find the endpoint of this plan, or start it. On the background loop, so one decision is taken at a time."""
     began = time.monotonic()
@@ -261,6 +307,15 @@ def current() -> Endpoint | None:
     if ready:
         return ready[-1]
     return serve() if os.environ.get("UOCR_ENDPOINT") and not _on_own_loop() else None
+
+
+def current_or_none() -> Endpoint | None:
+    """The endpoint that pages would go to now, without starting or connecting anything."""
+    with _lock:
+        chosen = _current
+    if chosen is not None and chosen.state == "ready":
+        return chosen
+    return next((endpoint for endpoint in reversed(endpoints()) if endpoint.state == "ready"), None)
 
 
 def _on_own_loop() -> bool:
