@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
 from uocr_nb.local_server.geometry import Rect, union
+from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
 from uocr_nb.local_server.layout import Region
 from uocr_nb.local_server.order import reading_order, split_columns
 from uocr_nb.local_server.ppocr import Line
-from uocr_nb.local_server.pieces import split_line, tightened
+from uocr_nb.local_server.pieces import split_line
 from uocr_nb.local_server.rules import Rules
 from uocr_nb.local_server.tables import build_table, table_html
 
@@ -41,6 +42,7 @@ _LABELS = {
     "table": "table",
     "picture": "image",
 }
+_FLOWING = ("text", "list-item", "caption", "footnote", "formula")
 _PAGE_NUMBER = re.compile(
     r"^\W*(?:(?:page|p\.|seite|página|pagina|стр\.?|第)\s*)?(?:\d{1,4}|[ivxlcdm]{1,7}|[IVXLCDM]{1,7}|[A-Z]-\d{1,3})"
     r"(?:\s*(?:/|of|von|de|sur|из)\s*\d{1,4})?(?:\s*页)?\W*$",
@@ -120,7 +122,7 @@ def _top_down(blocks: Sequence[Spoken], unit: float) -> list[Spoken]:
 def _split(regions: Sequence[Region]) -> list[Region]:
     """Regions that reach over a gutter become one for each column."""
     parts: list[Region] = []
-    for region in regions:
+    for region in _nested_joined(regions):
         if region.kind in ("table", "picture"):
             parts.append(region)
             continue
@@ -128,6 +130,20 @@ def _split(regions: Sequence[Region]) -> list[Region]:
             members = tuple(region.lines[n] for n in numbers)
             parts.append(Region(region.kind, union(line.box for line in members), members))
     return parts
+
+
+def _nested_joined(regions: Sequence[Region]) -> list[Region]:
+    """Join a region to the one it lies in: both are parts of one block, or a table with a stray cell."""
+    kept: list[Region] = []
+    for region in sorted(regions, key=lambda r: -r.box.area):
+        for n, outer in enumerate(kept):
+            loose = region.kind in _FLOWING and outer.kind in (*_FLOWING, "table")
+            if loose and region.box.covered_by(outer.box) > 0.8:
+                kept[n] = Region(outer.kind, union([outer.box, region.box]), outer.lines + region.lines)
+                break
+        else:
+            kept.append(region)
+    return kept
 
 
 def _with_pictures(regions: Sequence[Region], pictures: Sequence[Rect]) -> list[Region]:
@@ -195,8 +211,9 @@ def _is_chart(region: Region) -> bool:
 
 
 def _table(region: Region, image: Image, rules: Rules) -> Spoken:
-    pieces = tightened([piece for line in region.lines for piece in split_line(line, rules)], image)
-    cells = build_table(pieces, rules)
+    pieces = [piece for line in region.lines for piece in split_line(line, rules)]
+    boxes = tightened([piece.box for piece in pieces], image)
+    cells = build_table([replace(piece, box=box) for piece, box in zip(pieces, boxes, strict=True)], rules)
     return Spoken("table", region.box, _scored(table_html(cells), _mean(region.lines)))
 
 
@@ -221,19 +238,45 @@ def _same_row(a: Rect, b: Rect) -> bool:
 
 
 def _flow(rows: Sequence[Sequence[Line]]) -> tuple[Run, ...]:
-    """The lines as flowing text: no space where Chinese or a hyphen meets the line's end."""
+    """Write lines as flowing text; a line ends hard where the next word would still have had room."""
     runs: list[Run] = []
+    if not rows:
+        return ()
+    around = union(line.box for row in rows for line in row)
+    before: list[Line] = []
     for row in rows:
-        for line in row:
+        for n, line in enumerate(row):
             text = line.text.strip()
             if runs:
-                before = runs[-1][0]
-                tight = (_CJK.match(before[-1]) and _CJK.match(text[0])) or (
-                    re.search(r"[a-z]-$", before) and text[0].islower()
+                text = (
+                    _joint(
+                        runs[-1][0],
+                        text,
+                        hard=n == 0 and (max(len(before), len(row)) > 1 or _ends_early(before, row[0], around)),
+                    )
+                    + text
                 )
-                text = text if tight else " " + text
             runs.append((text, line.score))
+        before = list(row)
     return tuple(runs)
+
+
+def _joint(before: str, text: str, *, hard: bool) -> str:
+    """Choose what stands between two lines: no space where Chinese or a hyphen meets the line's end."""
+    if re.search(r"[^\W\d_]-$", before) and text[0].islower():
+        return ""
+    if hard:
+        return "\n"
+    return "" if _CJK.match(before[-1]) and _CJK.match(text[0]) else " "
+
+
+def _ends_early(row: Sequence[Line], following: Line, around: Rect) -> bool:
+    """Tell whether the first word of the next line would have fitted at the end of this one."""
+    last = union(line.box for line in row)
+    words = following.text.split()
+    share = (len(words[0]) + 2 if not _CJK.match(words[0]) else 3) / max(1, len(following.text))
+    room = around.width - (last.x2 - min(last.x1, following.box.x1 if following.box.x1 < around.cx else last.x1))
+    return room > following.box.width * share + 0.5 * following.box.height
 
 
 def _captions(blocks: Sequence[Spoken], unit: float) -> list[Spoken]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from uocr_nb.document.model import Block
 from uocr_nb.local_server.blocks import Run, page_blocks
 from uocr_nb.local_server.frame import Frame, skew_of
+from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.layout import LayoutModel
 from uocr_nb.local_server.pictures import find_pictures
 from uocr_nb.local_server.ppocr import Line, TextReader
@@ -83,6 +84,8 @@ class Engine:
             frame, lines, rules = self._lines(Frame.of(image), check)
             if check is not None:
                 check()
+            boxes = tightened([line.box for line in lines], frame.image)
+            lines = [line if line.tall else replace(line, box=box) for line, box in zip(lines, boxes, strict=True)]
             regions = self.layout.regions(frame.image, lines)
             if check is not None:
                 check()

@@ -70,22 +70,13 @@ class LayoutModel:
             return []
         with self._lock:
             groups = self._ask(image, lines)
-        members: dict[int, list[Line]] = {n: [] for n in range(len(groups))}
-        regions: list[Region] = []
-        for line in lines:
-            best, share = -1, 0.0
-            for n, (_, _, boxes) in enumerate(groups):
-                covered = max((line.box.covered_by(box) for box in boxes), default=0.0)
-                if covered > share:
-                    best, share = n, covered
-            if best < 0 or share < 0.1:
-                regions.append(Region("text", line.box, (line,)))
-            else:
-                members[best].append(line)
+        owners = _owners(lines, [boxes for _, _, boxes in groups])
+        regions = [Region("text", line.box, (line,)) for line, owner in zip(lines, owners, strict=True) if owner < 0]
         for n, (kind, box, _) in enumerate(groups):
-            if members[n]:
-                around = union(line.box for line in members[n])
-                regions.append(Region(kind, union([around, box]) if kind == "picture" else around, tuple(members[n])))
+            members = tuple(line for line, owner in zip(lines, owners, strict=True) if owner == n)
+            if members:
+                around = union(line.box for line in members)
+                regions.append(Region(kind, union([around, box]) if kind == "picture" else around, members))
         return regions
 
     def _ask(self, image: Image, lines: Sequence[Line]) -> list[tuple[str, Rect, list[Rect]]]:
@@ -97,8 +88,8 @@ class LayoutModel:
             page = document.new_page(width=max(20.0, width * scale), height=max(20.0, height * scale))
             page.insert_image(page.rect, pixmap=_pixmap(pymupdf, image, page.rect))
             shape = page.new_shape()
-            for line in lines:
-                _write(pymupdf, shape, line, scale)
+            for line, width in zip(lines, _apart(lines), strict=True):
+                _write(pymupdf, shape, line, width, scale)
             shape.commit()
             page.get_layout(return_raw=True)
             found = page.layout_information or []
@@ -112,6 +103,40 @@ class LayoutModel:
         ]
 
 
+def _arrays(lines: Sequence[Line]) -> NDArray[np.float64]:
+    return np.array([line.box for line in lines], dtype=np.float64).reshape(-1, 4)
+
+
+def _apart(lines: Sequence[Line]) -> list[float]:
+    """Widths at which the lines are written: MuPDF joins what stands close together, also over a narrow gutter."""
+    boxes = _arrays(lines)
+    x1, y1, x2, y2 = boxes.T
+    widths: list[float] = []
+    for n, line in enumerate(lines):
+        height = line.box.height
+        beside = (np.minimum(y2, y2[n]) - np.maximum(y1, y1[n]) > 0.5 * height) & (x1 > x1[n] + 0.3 * line.box.width)
+        room = float(x1[beside].min()) - 1.5 * height - line.box.x1 if beside.any() else line.box.width
+        widths.append(max(0.6 * line.box.width, min(line.box.width, room)))
+    return widths
+
+
+def _owners(lines: Sequence[Line], groups: Sequence[Sequence[Rect]]) -> list[int]:
+    """Find for each line the group whose boxes cover most of it; -1 when none does."""
+    owner = np.array([n for n, boxes in enumerate(groups) for _ in boxes], dtype=np.int64)
+    if not len(owner):
+        return [-1] * len(lines)
+    parts = np.array([box for boxes in groups for box in boxes], dtype=np.float64)
+    owners: list[int] = []
+    for box in _arrays(lines):
+        width = np.minimum(parts[:, 2], box[2]) - np.maximum(parts[:, 0], box[0])
+        height = np.minimum(parts[:, 3], box[3]) - np.maximum(parts[:, 1], box[1])
+        shared = width.clip(0) * height.clip(0)
+        best = int(shared.argmax())
+        area = max(1.0, (box[2] - box[0]) * (box[3] - box[1]))
+        owners.append(int(owner[best]) if shared[best] > 0.1 * area else -1)
+    return owners
+
+
 def _pixmap(pymupdf: Any, image: Image, rect: Any) -> Any:
     import cv2  # noqa: PLC0415
 
@@ -120,8 +145,8 @@ def _pixmap(pymupdf: Any, image: Image, rect: Any) -> Any:
     return pymupdf.Pixmap(pymupdf.csRGB, size[0], size[1], small.tobytes(), False)
 
 
-def _write(pymupdf: Any, shape: Any, line: Line, scale: float) -> None:
-    """Write the text of `line` invisibly, stretched over its box."""
+def _write(pymupdf: Any, shape: Any, line: Line, width: float, scale: float) -> None:
+    """Write the text of `line` invisibly, stretched over `width` pixels from its left end."""
     text = "".join(char if char.isprintable() else " " for char in line.text)
     wide = any(ord(char) > 255 for char in text)
     # One glyph for one character: only the width and the pattern of digits and letters matter to the model.
@@ -131,7 +156,7 @@ def _write(pymupdf: Any, shape: Any, line: Line, scale: float) -> None:
     if length <= 0:
         return
     origin = pymupdf.Point(line.box.x1 * scale, line.box.y2 * scale - 0.2 * line.box.height * scale)
-    stretch = pymupdf.Matrix(line.box.width * scale / length, 1)
+    stretch = pymupdf.Matrix(width * scale / length, 1)
     shape.insert_text(origin, text, fontsize=size, fontname=font, render_mode=3, morph=(origin, stretch))
 
 

@@ -34,14 +34,13 @@ def split_columns(boxes: Sequence[Rect]) -> list[list[int]]:
     everything = list(range(len(boxes)))
     if len(boxes) < 4:
         return [everything]
-    least = 0.6 * median(box.height for box in boxes)
-    allowed = int(GUTTER_CROSSED * len(boxes))
-    cut = _best_cut(boxes, least, allowed)
+    unit = median(box.height for box in boxes)
+    cut = _best_cut(boxes, 0.5 * unit, int(GUTTER_CROSSED * len(boxes)))
     if cut is None:
         return [everything]
     left = [n for n in everything if boxes[n].cx <= cut]
     right = [n for n in everything if boxes[n].cx > cut]
-    if min(len(left), len(right)) < 2 or not _side_by_side([boxes[n] for n in left], [boxes[n] for n in right]):
+    if not _are_columns([boxes[n] for n in left], [boxes[n] for n in right], unit):
         return [everything]
     parts: list[list[int]] = []
     for side in (left, right):
@@ -66,6 +65,22 @@ def _best_cut(boxes: Sequence[Rect], least: float, allowed: int) -> float | None
         if crossing <= allowed and (best is None or key < best):
             best = key
     return None if best is None else best[2]
+
+
+def _are_columns(left: Sequence[Rect], right: Sequence[Rect], unit: float) -> bool:
+    """Tell columns of running text from the two sides of a form or a bill, which are read row by row."""
+    if min(len(left), len(right)) < 2 or not _side_by_side(left, right):
+        return False
+    filled = min(_filled(left), _filled(right))
+    fewer, more = sorted((left, right), key=len)
+    partnered = sum(1 for box in fewer if any(abs(box.cy - other.cy) < 0.4 * unit for other in more))
+    return filled > 0.7 or partnered < 0.6 * len(fewer)
+
+
+def _filled(boxes: Sequence[Rect]) -> float:
+    """Share of the width that the middle line fills; lines of running text fill nearly all."""
+    width = union(boxes).width
+    return median(box.width for box in boxes) / width if width else 1.0
 
 
 def _side_by_side(left: Sequence[Rect], right: Sequence[Rect]) -> bool:

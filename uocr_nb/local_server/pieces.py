@@ -6,20 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from uocr_nb.local_server.geometry import Rect
 from uocr_nb.local_server.ppocr import Line
 from uocr_nb.local_server.rules import Rules
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Image = NDArray[np.uint8]
-
-__all__ = ["Piece", "cut_at", "split_line", "tightened"]
+__all__ = ["Piece", "cut_at", "split_line"]
 
 WORD_GAP = 0.9
 """Gap in line heights at which one line holds two cells (measured)."""
@@ -107,27 +99,3 @@ def _parts(piece: Piece, solid: Sequence[int], cuts: Sequence[int], advance: flo
         parts.append(Piece(box, piece.text[first : last + 1], score, marks))
         start = cut + 1
     return parts
-
-
-def tightened(pieces: Sequence[Piece], image: Image) -> list[Piece]:
-    """Draw the boxes in to the ink along x: the detector leaves a margin in which narrow columns would touch."""
-    import cv2  # noqa: PLC0415 - comes with the extra
-
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.int16)
-    out: list[Piece] = []
-    for piece in pieces:
-        x1, y1, x2, y2 = (int(v) for v in piece.box)
-        # The rows at the top and bottom may hold rules or the letters of the next row.
-        margin = (y2 - y1) // 5
-        cut = grey[max(0, y1 + margin) : max(0, y2 - margin), max(0, x1) : max(0, x2)]
-        if cut.size == 0:
-            out.append(piece)
-            continue
-        paper = np.median(cut)
-        inked = np.flatnonzero((np.abs(cut - paper) > 48).any(axis=0))
-        if len(inked) < 2:
-            out.append(piece)
-            continue
-        left, right = max(0, x1) + float(inked[0]), max(0, x1) + float(inked[-1]) + 1
-        out.append(Piece(Rect(left, piece.box.y1, right, piece.box.y2), piece.text, piece.score, piece.marks))
-    return out
