@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import COORD_MAX, Status
 from uocr_nb.markup.safe_html import escape
+from uocr_nb.views.cells import extent
 from uocr_nb.views.icons import hatch
 from uocr_nb.views.labels import block_name, label_style, tag_of
-from uocr_nb.views.rows import extent, table_of
 from uocr_nb.views.styles import HAIR, MONO
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
     line = style.width
     colour = style.paper + ("cc" if style.family in ("text", "code") else "")
     ground = f"background-color:{style.paper}0f;" if style.fill else ""
-    name = block_name(page, number, extent(table_of(block)))
+    name = block_name(page, number, extent(block))
     return (
         f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
         f'style="position:absolute;{_place(box)};'

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIGURES",
+    "KNOWN",
     "LabelStyle",
     "block_name",
     "code_of",
@@ -90,6 +91,9 @@ _STYLES = {
 _STYLES["subtitle"] = _STYLES["title"]
 _STYLES["algorithm"] = replace(_STYLES["equation"], code="Al")
 _STYLES["chart"] = replace(_STYLES["image"], code="Ch")
+
+KNOWN = frozenset(_STYLES) | {style.family for style in _STYLES.values()}
+"""Labels and families that have a look of their own."""
 
 _NAMES = {"image_caption": "caption", "table_caption": "caption", "page_footnote": "footnote", "ref_text": "reference"}
 """Shorter names for people; other labels are written with spaces."""

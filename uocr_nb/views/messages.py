@@ -213,7 +213,8 @@ def stage_text(stage: Stage) -> str:
     """One line for a terminal: ``  queued   0:42  done``."""
     took = show_clock(stage.seconds) if stage.seconds is not None else ""
     word = {"failed": "stopped here", "going": "..."}.get(stage.state, stage.state)
-    return f"  {stage.name:<8} {took:>5}  {word}{'  ' + printable(stage.note) if stage.note else ''}".rstrip()
+    line = f"  {stage.name:<8} {took:>5}  {word}{'  ' + stage.note if stage.note else ''}"
+    return printable(line).rstrip()
 
 
 def ready_line(seconds: float, engine: str, host: str, url: str, spent: float = 0.0, *, again: bool = False) -> Message:

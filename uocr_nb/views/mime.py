@@ -12,6 +12,7 @@ from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.views.page_html import chosen_pages, document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
 from uocr_nb.views.progress import progress_bar
+from uocr_nb.views.words import shortened
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Document, Page
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["document_bundle", "page_bundle"]
 
-_MARKDOWN_CHARACTERS = 60_000
-"""Of a page in a stored form."""
+_MARKDOWN_CHARACTERS = 40_000
+"""Of a page's text in a stored form; the markup around it may double that."""
 
 
 def document_bundle(doc: Document, *, progress: Progress | None = None, uid: str | None = None) -> dict[str, str]:
@@ -69,10 +70,11 @@ def _markdown(doc: Document) -> str:
 
 
 def _page_markdown(page: Page) -> str:
-    text = page_markdown(page)
-    if len(text) <= _MARKDOWN_CHARACTERS:
+    short = shortened(page, _MARKDOWN_CHARACTERS)
+    text = page_markdown(short)
+    if short is page and len(text) <= 2 * _MARKDOWN_CHARACTERS:
         return text
-    return f"{text[:_MARKDOWN_CHARACTERS]}\n\n*The rest: `doc.page({page.position}).markdown`*"
+    return f"{text[: 2 * _MARKDOWN_CHARACTERS]}\n\n*The rest: `doc.page({page.position}).markdown`*"
 
 
 def _png(doc: Document) -> str:

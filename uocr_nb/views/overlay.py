@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uocr_nb.document.model import COORD_MAX
 from uocr_nb.errors import OptionError
 from uocr_nb.views.boxes import place_tags, unread
-from uocr_nb.views.labels import label_name, label_style, tag_of
+from uocr_nb.views.labels import KNOWN, label_name, label_style, tag_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def page_figure(
     Raises
     ------
     OptionError
-        When a label does not occur on the page.
+        When a label is unknown and does not occur on the page.
     SourceError
         When the page image cannot be made again.
     """
@@ -64,7 +64,7 @@ def document_figure(pages: Sequence[Page], *, dpi: float = 100, width: float = 7
 
 
 def _figure(pages: Sequence[Page], labels: Iterable[str] | None, *, codes: bool, dpi: float, width: float) -> Figure:
-    wanted = None if labels is None else list(labels)
+    wanted = [labels] if isinstance(labels, str) else None if labels is None else list(labels)
     heights = [width * max(page.size[1], 1) / max(page.size[0], 1) for page in pages]
     figure: Figure = _figure_class()(figsize=(width, sum(heights)), dpi=dpi)
     top = 1.0
@@ -149,10 +149,10 @@ def _chosen(page: Page, labels: Iterable[str] | None) -> dict[int, Box]:
         n: {block.label, label_name(block.label), label_style(block.label).family}
         for n, block in enumerate(page.blocks, 1)
     }
-    known = set().union(*names.values())
-    for label in sorted(wanted - known):
+    # A known label that this page has not is no mistake: figures are drawn page after page.
+    for label in sorted(wanted.difference(KNOWN, *names.values())):
         raise OptionError(
-            f"No block of page {page.position} is labelled {label!r}.",
+            f"{label!r} is no label of page {page.position}.",
             f"Its labels are: {', '.join(sorted({block.label for block in page.blocks})) or 'none'}.",
             f"doc.page({page.position}).figure()",
         )

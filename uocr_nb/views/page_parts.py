@@ -11,7 +11,7 @@ from uocr_nb.views.boxes import paper_html
 from uocr_nb.views.pictures import CROWDED, NOTEBOOK, WHOLE, Quality, page_pictures
 from uocr_nb.views.rows import ALL, SHORT, block_row
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
-from uocr_nb.views.words import count
+from uocr_nb.views.words import count, shortened
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Page
@@ -41,7 +41,7 @@ def page_panes(page: Page, *, limit: int | None, whole: bool) -> str:
     paper = paper_html(page, pictures)
     left = None if limit is None else limit - _size(paper) - 3_000
     rows, used = [], 0
-    reserve = min(_SOURCE_SHARE, 2 * _size(page.raw))
+    reserve = min(_SOURCE_SHARE, 8 * len(page.raw))
     for number in range(1, len(page.blocks) + 1):
         row = block_row(page, number, pictures.crops.get(number, ""), ALL if whole else SHORT)
         used += _size(row)
@@ -105,7 +105,8 @@ def _sources(page: Page, left: int | None) -> str:
     """Fold the answer as it came, and the markdown made from it, as far as there is room for both."""
     parts = []
     answer = page.raw
-    markdown = page_markdown(page) if page.blocks else ""
+    # No more is shown than there is room for, so no more is made.
+    markdown = page_markdown(page if left is None else shortened(page, max(left, 1))) if page.blocks else ""
     for title, text, line in (
         ("Answer as the model wrote it", answer, f"print(doc.page({page.position}).raw)"),
         ("Markdown source", markdown, f"print(doc.page({page.position}).markdown)"),
@@ -120,8 +121,8 @@ def _sources(page: Page, left: int | None) -> str:
 
 
 def _folded(title: str, text: str, line: str, room: int | None) -> tuple[str, int]:
-    shown = escape(text)
     note = ""
+    shown = escape(text if room is None else text[: room + 1])
     if room is not None and _size(shown) > room:
         # An escaped character takes up to six bytes, a character of UTF-8 up to four.
         kept = text[: room // 6]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import block_text
+from uocr_nb.views.cells import is_number, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, code_of, label_name, label_style
-from uocr_nb.views.rows import column_count, head_rows, is_number, numeric_columns, table_of
-from uocr_nb.views.words import count, facts, retry_line, status_counts
+from uocr_nb.views.words import EMPTY_LIST, count, facts, retry_line, status_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -157,16 +158,23 @@ def _indented(indent: str, lines: Iterable[str]) -> list[str]:
 
 def _block_lines(page: Page, number: int, *, whole: bool) -> list[str]:
     block = page.blocks[number - 1]
-    grid = table_of(block)
-    if grid is not None:
-        body = _table_lines(page, number, grid, whole=whole)
-    else:
-        text = printable(block_text(block)).strip()
-        body = wrap(text, _WIDTH) or [_without_text(block)]
-        if not whole and len(body) > _EXCERPT_LINES:
-            body = [*body[: _EXCERPT_LINES - 1], _broken_off(body[_EXCERPT_LINES - 1])]
-    first = f"{number:>4} {code_of(block.label):<2}  "
-    return [first + body[0], *_indented(_INDENT, body[1:])]
+    body: list[str] = []
+    for piece in pieces(block):
+        if isinstance(piece, str):
+            body += _text_lines(replace(block, text=piece), whole=whole)
+        else:
+            body += _table_lines(page, number, piece, whole=whole)
+    body = body or [_without_text(block)]
+    return [f"{number:>4} {code_of(block.label):<2}  {body[0]}", *_indented(_INDENT, body[1:])]
+
+
+def _text_lines(block: Block, *, whole: bool) -> list[str]:
+    # A list with a text is no mere container, so its text is shown.
+    label = "text" if block.label == "list" else block.label
+    lines = wrap(printable(block_text(replace(block, label=label))), _WIDTH)
+    if not whole and len(lines) > _EXCERPT_LINES:
+        return [*lines[: _EXCERPT_LINES - 1], _broken_off(lines[_EXCERPT_LINES - 1])]
+    return lines
 
 
 def _broken_off(line: str) -> str:
@@ -181,16 +189,18 @@ def _broken_off(line: str) -> str:
 def _without_text(block: Block) -> str:
     if block.label in FIGURES:
         return f"({label_name(block.label)})"
+    if block.label == "list":
+        return f"({EMPTY_LIST})"
     return f"({label_style(block.label).family} without text)"
 
 
 def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[str]:
-    columns = column_count(grid)
+    columns = grid.columns
     matrix = [[""] * columns for _row in grid.rows]
     for cell in (cell for row in grid.rows for cell in row):
         matrix[cell.row][cell.col] = " ".join(printable(cell.text).split())
     rows = matrix if whole else matrix[:_EXCERPT_ROWS]
-    head = head_rows(grid)
+    head = grid.head_rows()
     # A head of two words stands on two lines, so that it does not make a column of numbers wide.
     widths = [max(_least(row[c]) if n < head else cells(row[c]) for n, row in enumerate(rows)) for c in range(columns)]
     widths = [min(max(width, 1), _MAX_CELL) for width in widths]
@@ -201,7 +211,7 @@ def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[st
         lines += _table_row(row[:fit], widths, right, head=n < head)
     if fit < columns:
         lines[0] = f"{lines[0].ljust(_WIDTH - 6)}  +{columns - fit}"
-    index = sum(block.label == "table" for block in page.blocks[: number - 1])
+    index = table_index(page, number)
     left = len(matrix) - len(rows)
     if left or fit < columns:
         words = f"{count(left, 'more row')}: " if left else "All columns: "

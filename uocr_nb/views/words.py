@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Status
@@ -10,11 +11,25 @@ from uocr_nb.support.durations import show_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from uocr_nb.document.model import Page
+    from uocr_nb.document.model import Block, Page
 
-__all__ = ["RETRY", "count", "facts", "money", "not_ok", "positions", "retry_line", "status_counts"]
+__all__ = [
+    "EMPTY_LIST",
+    "RETRY",
+    "count",
+    "facts",
+    "money",
+    "not_ok",
+    "positions",
+    "retry_line",
+    "shortened",
+    "status_counts",
+]
 
 RETRY = "doc.retry()"
+
+EMPTY_LIST = "list of the items above"
+"""A list without a text of its own is a container that comes after its items."""
 
 _ORDER = (
     Status.OK,
@@ -79,3 +94,14 @@ def facts(page: Page) -> list[str]:
     if page.seconds is not None:
         said.append(show_seconds(page.seconds))
     return said
+
+
+def shortened(page: Page, characters: int) -> Page:
+    """Keep the blocks at the head of a page up to so many characters, the last one cut; for what is cut anyway."""
+    kept: list[Block] = []
+    for block in page.blocks:
+        if characters <= 0:
+            break
+        kept.append(block if len(block.text) <= characters else replace(block, text=block.text[:characters]))
+        characters -= len(block.text)
+    return page if len(kept) == len(page.blocks) and characters >= 0 else replace(page, blocks=tuple(kept))
