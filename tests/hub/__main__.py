@@ -17,7 +17,9 @@ from tests.hub.shims import Programs
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hub", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port of the API on 127.0.0.1 (0: a free one)")
-    parser.add_argument("--engine", choices=("fixed", "cpu"), default="fixed", help="who answers: a fixed page, the CPU engine")
+    parser.add_argument(
+        "--engine", choices=("fixed", "cpu"), default="fixed", help="who answers: a fixed page, the CPU engine"
+    )
     parser.add_argument("--startup", type=float, default=None, help="seconds until an engine is ready")
     parser.add_argument("--scheduling", type=float, default=None, help="seconds a Job waits in the queue")
     parser.add_argument("--speed", type=float, default=1.0, help="how much faster a Job's timeout passes")

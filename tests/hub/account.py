@@ -76,7 +76,11 @@ class Account:
 
     def whoami(self, header: str | None) -> dict[str, Any]:
         """Answer ``whoami-v2``."""
-        token: dict[str, Any] = {"displayName": "tests", "role": self.role_of(header), "createdAt": "2026-01-01T00:00:00.000Z"}
+        token: dict[str, Any] = {
+            "displayName": "tests",
+            "role": self.role_of(header),
+            "createdAt": "2026-01-01T00:00:00.000Z",
+        }
         if token["role"] == "fineGrained":
             entity = {"_id": _id(self.name), "type": "user", "name": self.name}
             token["fineGrained"] = {"global": [], "scoped": [{"entity": entity, "permissions": self.rights}]}

@@ -8,12 +8,12 @@ import re
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
-from tests.hub import faults, schema
+from tests.hub import faults, schema, streams
 from tests.hub.hardware import HARDWARE
-from tests.hub.jobs import START_MARK, Job
 from tests.hub.wire import Handler, Reply, Server, failure
 
 if TYPE_CHECKING:
+    from tests.hub.jobs import Job
     from tests.hub.records import Record
     from tests.hub.server import Hub
 
@@ -69,13 +69,19 @@ class HubServer(Server):
         self.hub = hub
         super().__init__(Api, port)
 
+    def wake(self) -> None:
+        """Rouse the log streams."""
+        for job in self.hub.jobs():
+            with job.changed:
+                job.changed.notify_all()
+
 
 class Api(Handler):
     """One connection to the Hub."""
 
     server: HubServer
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
         """Serve."""
         self._serve()
 
@@ -144,9 +150,10 @@ class Api(Handler):
         record.status = 200
         self.start_stream()
         if self.route == "logs":
-            self._stream_logs(reply)
+            tail = self.query.get("tail", [""])[0]
+            streams.send_logs(self, self.hub, reply, int(tail) if tail.isdigit() else None)
         else:
-            self._stream_metrics(reply)
+            streams.send_metrics(self, reply)
 
     # -- the routes --------------------------------------------------------------------------------------------------
 
@@ -170,16 +177,12 @@ class Api(Handler):
         needs_write = self.route in _WRITES or self.parts.get("right") == "write"
         if needs_write and not self.hub.account.may_write(self.token):
             return failure(403, _TEXTS[403])
-        if self.route == "auth":
-            return Reply(data={"success": True})
+        if "job" in self.parts:
+            job = self.hub.find(self.parts["job"])
+            return self._do_one(job) if job and job.owner["name"] == namespace else failure(404, _TEXTS[404])
         if self.route == "run":
             return self._run(namespace, pays=pays)
-        if self.route == "list":
-            return self._list(namespace)
-        job = self.hub.find(self.parts["job"])
-        if job is None or job.owner["name"] != namespace:
-            return failure(404, _TEXTS[404])
-        return self._do_one(job)
+        return self._list(namespace) if self.route == "list" else Reply(data={"success": True})
 
     def _do_one(self, job: Job) -> Reply | Job:
         if self.route == "logs":
@@ -214,7 +217,7 @@ class Api(Handler):
         if self.route == "labels":
             labels = body.get("labels") if isinstance(body, dict) else None
             error = schema.labels_error(labels)
-            if error is None:
+            if isinstance(labels, dict) and error is None:
                 job.labels = dict(labels)
         else:
             error = schema.expose_error(body)
@@ -239,77 +242,3 @@ class Api(Handler):
             query = urllib.parse.urlencode([*rest, ("cursor", page[-1].id)])
             headers["Link"] = f'<{self.server.url}/api/jobs/{namespace}?{query}>; rel="next"'
         return Reply(data=[job.info() for job in page], headers=headers)
-
-    # -- the streams -------------------------------------------------------------------------------------------------
-
-    def _stream_logs(self, job: Job) -> None:
-        path = urllib.parse.urlsplit(self.path).path
-        quiet = self.hub.script.for_request((faults.QuietLogs,), "logs", path, job.id)
-        if quiet is not None:
-            while not self.server.closing.is_set() and not job.ended:
-                self.send_chunk(": keep-alive\n\n")
-                self.server.closing.wait(quiet.every)
-            self.end_stream()
-            return
-        cut = self.hub.script.for_request((faults.CutLogs,), "logs", path, job.id)
-        given = 0
-        for event in self._events(job):
-            if cut is not None and given >= cut.after:
-                break
-            self.send_chunk(event)
-            given += event.startswith("data:")
-            if cut is not None and given >= cut.after:
-                break
-        else:
-            self.end_stream()
-            return
-        if cut.how == "end":
-            self.end_stream()
-        else:
-            self.cut()
-
-    def _events(self, job: Job) -> Any:
-        """Replay the log from its start, then follow it until the Job ends."""
-        with job.changed:
-            past = list(job.logs)
-        tail = self.query.get("tail", [""])[0]
-        if tail.isdigit():
-            marks = [line for line in past if line[1].startswith(START_MARK)]
-            lines = [line for line in past if not line[1].startswith(START_MARK)]
-            shown = marks[:1] + lines[max(0, len(lines) - int(tail)) :]
-        else:
-            shown = past
-        seen = len(past)
-        while True:
-            for moment, text in shown:
-                data = json.dumps({"data": text, "timestamp": moment}, ensure_ascii=False, separators=(",", ":"))
-                yield f"data: {data}\n\n"
-            with job.changed:
-                if len(job.logs) == seen and not job.ended and not self.server.closing.is_set():
-                    job.changed.wait(self.hub.keepalive)
-                shown = job.logs[seen:]
-                over = (job.ended and not shown) or self.server.closing.is_set()
-            seen += len(shown)
-            if over:
-                return
-            if not shown:
-                yield ": keep-alive\n\n"
-
-    def _stream_metrics(self, job: Job) -> None:
-        """One sample a second; the stream does not end with the Job."""
-        gpu = {"utilization": 37, "memory_used_bytes": 9_000_000_000, "memory_total_bytes": 24_000_000_000}
-        sample = {
-            "cpu_usage_pct": 12,
-            "cpu_millicores": 8000,
-            "memory_used_bytes": 1_417_216,
-            "memory_total_bytes": 32_000_000_000,
-            "rx_bps": 0,
-            "tx_bps": 0,
-            "gpus": {} if str(job.body["flavor"]).startswith("cpu") else {"d901cd7f": gpu},
-            "replica": job.id[-5:],
-        }
-        while not self.server.closing.is_set():
-            if job.stage == "RUNNING":
-                self.send_chunk(f"event: metric\ndata: {json.dumps(sample)}\n\n")
-            self.server.closing.wait(1)
-        self.end_stream()

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +25,10 @@ _UNKNOWN = {
     "vllm": ("--context-length", "--uocr-doc-split", "--mem-fraction-static"),
     "sglang": ("--max-model-len", "--uocr-doc-split", "--keep-mm-feature-on-device", "--logits_processors"),
 }
-_NAMES = {"running": ("vllm:num_requests_running", "sglang:num_running_reqs"), "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs")}
+_NAMES = {
+    "running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
+    "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
+}
 _print_lock = threading.Lock()
 
 
@@ -59,8 +63,12 @@ class Engine:
     def _parse(self, arguments: list[str]) -> argparse.Namespace:
         for unknown in _UNKNOWN[self.name]:
             if any(argument.split("=")[0] == unknown for argument in arguments):
-                say("usage: vllm serve [model_tag] [options]" if self.name == "vllm" else "usage: launch_server.py [-h]")
-                say(f"{'vllm' if self.name == 'vllm' else 'launch_server.py'}: error: unrecognized arguments: {unknown}")
+                say(
+                    "usage: vllm serve [model_tag] [options]" if self.name == "vllm" else "usage: launch_server.py [-h]"
+                )
+                say(
+                    f"{'vllm' if self.name == 'vllm' else 'launch_server.py'}: error: unrecognized arguments: {unknown}"
+                )
                 sys.exit(2)
         parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         parser.add_argument("--host")
@@ -125,8 +133,8 @@ class Engine:
         self.ready.set()
         while True:
             time.sleep(0.5)
-            for error in server.errors:
-                say("".join(traceback.format_exception(error)))
+            for problem in server.errors:
+                say("".join(traceback.format_exception(problem)))
             server.errors.clear()
 
     # -- counters ----------------------------------------------------------------------------------------------------
@@ -134,12 +142,16 @@ class Engine:
     def counters(self) -> str:
         """Write the page of ``/metrics``."""
         which = 0 if self.name == "vllm" else 1
-        labels = f'{{engine="0",model_name="{self.served.model}"' if which == 0 else f'{{model_name="{self.served.model}"'
+        labels = (
+            f'{{engine="0",model_name="{self.served.model}"' if which == 0 else f'{{model_name="{self.served.model}"'
+        )
         rows = [("gauge", _NAMES["running"][which], "", self.running), ("gauge", _NAMES["waiting"][which], "", 0)]
         done = "vllm:request_success_total" if which == 0 else "sglang:num_requests_total"
         rows.append(("counter", done, ',finished_reason="stop"' if which == 0 else "", self.finished))
         rows.append(("counter", f"{self.name}:generation_tokens_total", "", self.tokens))
-        return "".join(f"# TYPE {name} {kind}\n{name}{labels}{more}}} {float(value)}\n" for kind, name, more, value in rows)
+        return "".join(
+            f"# TYPE {name} {kind}\n{name}{labels}{more}}} {float(value)}\n" for kind, name, more, value in rows
+        )
 
 
 class Face(Handler):
@@ -153,23 +165,29 @@ class Face(Handler):
         if self.engine.bound not in {"0.0.0.0", "::"}:
             # The proxy of a real Job would not reach it.
             self.send_header("X-Stand-In-Bound", self.engine.bound)
-        say(f'INFO:     127.0.0.1:{self.client_address[1]} - "{self.command} {self.path} HTTP/1.1" {code}')
+        status = f"{code} {HTTPStatus(code).phrase}"
+        say(f'INFO:     127.0.0.1:{self.client_address[1]} - "{self.command} {self.path} HTTP/1.1" {status}')
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
         """Health, models, counters."""
         engine = self.engine
         path = self.path.partition("?")[0]
         if path in {"/health", "/health_generate", "/ping"}:
             self.send(Reply(200 if engine.ready.is_set() else 503, text=""))
         elif path == "/v1/models":
-            model = {"id": engine.served.model, "object": "model", "owned_by": engine.name, "max_model_len": rules.CONTEXT}
+            model = {
+                "id": engine.served.model,
+                "object": "model",
+                "owned_by": engine.name,
+                "max_model_len": rules.CONTEXT,
+            }
             self.send(Reply(200, {"object": "list", "data": [{**model, "created": int(time.time())}]}))
         elif path == "/metrics" and engine.metrics:
             self.send(Reply(200, text=engine.counters(), kind="text/plain; version=0.0.4; charset=utf-8"))
         else:
             self.send(Reply(404, {"detail": "Not Found"}))
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the base class's name
         """Chat completions."""
         raw = self.read_body()
         if self.path != "/v1/chat/completions":
@@ -186,7 +204,12 @@ class Face(Handler):
                 engine.running -= 1
 
     def _refuse(self, status: int, message: str) -> None:
-        error = {"message": message, "type": "BadRequestError" if status == 400 else "NotFoundError", "param": None, "code": status}
+        error = {
+            "message": message,
+            "type": "BadRequestError" if status == 400 else "NotFoundError",
+            "param": None,
+            "code": status,
+        }
         self.send(Reply(status, {"error": error} if self.engine.name == "vllm" else {"object": "error", **error}))
 
     def _chat(self, number: int, body: dict[str, Any]) -> None:
@@ -220,12 +243,21 @@ class Face(Handler):
             self.engine.leave(1)
 
     def _head(self, number: int, kind: str) -> dict[str, Any]:
-        return {"id": f"chatcmpl-{number}", "object": kind, "created": int(time.time()), "model": self.engine.served.model}
+        return {
+            "id": f"chatcmpl-{number}",
+            "object": kind,
+            "created": int(time.time()),
+            "model": self.engine.served.model,
+        }
 
     @staticmethod
     def _usage(verdict: rules.Verdict) -> dict[str, int]:
         total = verdict.prompt_tokens + verdict.completion_tokens
-        return {"prompt_tokens": verdict.prompt_tokens, "completion_tokens": verdict.completion_tokens, "total_tokens": total}
+        return {
+            "prompt_tokens": verdict.prompt_tokens,
+            "completion_tokens": verdict.completion_tokens,
+            "total_tokens": total,
+        }
 
     def _whole(self, number: int, verdict: rules.Verdict) -> dict[str, Any]:
         message = {"role": "assistant", "content": verdict.text}

@@ -161,7 +161,8 @@ class Engine(JobFault):
 
 
 FAULTS: dict[str, type[Fault]] = {
-    kind.__name__: kind for kind in (Answer, Lost, Silent, Hangup, Slow, CutLogs, QuietLogs, Queue, Death, NoUrls, Engine)
+    kind.__name__: kind
+    for kind in (Answer, Lost, Silent, Hangup, Slow, CutLogs, QuietLogs, Queue, Death, NoUrls, Engine)
 }
 _OfRoute = TypeVar("_OfRoute", bound=RouteFault)
 _OfJob = TypeVar("_OfJob", bound=JobFault)

@@ -11,27 +11,25 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.hub import faults, ports
-from tests.hub.shims import Programs
+from tests.hub.shape import DEFAULT_TIMEOUT, describe, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.hub.shims import Programs
 
 TERMINAL = frozenset({"COMPLETED", "CANCELED", "ERROR", "DELETED"})
 START_MARK = "===== Job started at "
-DEFAULT_TIMEOUT = 1800
 
 
 def new_id() -> str:
     """Make an id of 24 hex digits, growing with time as the Hub's do."""
     return f"{int(time.time()):08x}{os.urandom(8).hex()}"
-
-
-def stamp(moment: dt.datetime) -> str:
-    """Write a moment as the Hub writes it."""
-    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _now() -> dt.datetime:
@@ -105,61 +103,20 @@ class Job:
         """List the ports that the proxy serves."""
         return list((self.expose or {}).get("ports") or [])
 
-    def _urls(self) -> list[str] | None:
+    def urls(self) -> list[str] | None:
+        """List the URLs of the exposed ports, where no fault hides them."""
         hidden = self._no_urls
         if hidden is not None:
             self.looks += 1
-            if (
-                hidden.until == "never"
-                or (hidden.until == "running" and self.stage == "SCHEDULING")
-                or (hidden.until == "looks" and self.looks <= hidden.looks)
-            ):
+            in_queue = hidden.until == "running" and self.stage == "SCHEDULING"
+            if hidden.until == "never" or in_queue or (hidden.until == "looks" and self.looks <= hidden.looks):
                 return None
         return [f"{self.world.proxy_url()}/{self.id}--{port}" for port in self.exposed()] or None
-
-    def _durations(self) -> dict[str, int | None]:
-        now = self.finished or _now()
-        return {
-            "schedulingSecs": int((self.started - self.created).total_seconds()) if self.started else None,
-            "runningSecs": int((now - self.started).total_seconds()) if self.started else None,
-            "totalSecs": int((now - self.created).total_seconds()),
-        }
 
     def info(self) -> dict[str, Any]:
         """Describe the Job in the Hub's shape."""
         with self.changed:
-            status = {
-                "stage": self.stage,
-                "message": self.message,
-                "failureCount": int(self.stage == "ERROR"),
-                "cancelReason": self.cancel_reason,
-                "exposeUrls": self._urls(),
-            }
-            data = {
-                "type": "job",
-                "id": self.id,
-                "createdAt": stamp(self.created),
-                "startedAt": self.started and stamp(self.started),
-                "finishedAt": self.finished and stamp(self.finished),
-                "dockerImage": self.body.get("dockerImage"),
-                "spaceId": self.body.get("spaceId"),
-                "command": self.body["command"],
-                "arguments": self.body.get("arguments", []),
-                "environment": self.body.get("environment", {}),
-                "secrets": sorted(self.body.get("secrets") or {}) or None,
-                "flavor": self.body["flavor"],
-                "arch": "amd64",
-                "timeout": self.timeout,
-                "retry": max(0, int(self.body.get("attempts") or 1) - 1),
-                "labels": dict(self.labels) or None,
-                "createdBy": self.author,
-                "owner": self.owner,
-                "initiator": {"type": self.initiator, **self.author},
-                "durations": self._durations(),
-                "expose": self.expose and {"ports": [], "portsPublic": [], **self.expose},
-                "status": {key: value for key, value in status.items() if value is not None or key == "message"},
-            }
-            return {key: value for key, value in data.items() if value is not None}
+            return describe(self)
 
     # -- what happens to it ------------------------------------------------------------------------------------------
 
@@ -318,5 +275,3 @@ class Job:
     def die(self, code: int = 137, message: str | None = None, stage: str = "ERROR") -> bool:
         """Kill the Job without a word, as a crash or a lost machine does."""
         return self.end(stage, message or f"Job failed with exit code: {code}", at_once=True)
-
-

@@ -7,6 +7,7 @@ the subreaper of all that the command starts, sessions of their own included.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -46,10 +47,8 @@ def _descendants() -> list[int]:
 
 
 def _signal(child: int, number: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(child, number)
-    except OSError:
-        pass
     for pid in _descendants():
         try:
             os.kill(pid, number)
@@ -103,13 +102,16 @@ def _watch(child: int, grace: float, *, asked: bool) -> int:
 
 
 def _finish(child: int) -> None:
-    """Kill what the command left behind."""
+    """Kill what the command left behind, and collect it (a dead process that nobody collects keeps its number)."""
     deadline = time.monotonic() + 5
-    _signal(child, signal.SIGKILL)
-    while _descendants() and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
         _signal(child, signal.SIGKILL)
-        _reap(child)
-        time.sleep(0.01)
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(0.01)
 
 
 def main() -> int:

@@ -34,7 +34,7 @@ class Proxy(Handler):
 
     server: ProxyServer
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
         """Serve."""
         self._serve()
 
@@ -119,7 +119,9 @@ class Proxy(Handler):
             self._give(record, failure(502, "Bad Gateway"))
             return
         record.status = int(start.split(b" ", 2)[1])
-        piece = start
+        # Said to the client too: this connection is not used again.
+        first, _, rest = start.partition(b"\r\n")
+        piece = first + b"\r\nConnection: close\r\n" + rest
         while piece:
             self.connection.sendall(piece)
             if not self._wait_for(upstream):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LONGEST = 2000
 HIDDEN = "***"
@@ -101,10 +104,8 @@ class Recorder:
         kept = {key: value for key, value in headers.items() if key.lower() not in {"authorization", "cookie"}}
         places = {"path": f"{facts['path']} {facts['query']}", "headers": str(kept)}
         parsed: Any = body.decode(errors="replace")
-        try:
+        with contextlib.suppress(ValueError):
             parsed = json.loads(body) if body else None
-        except ValueError:
-            pass
         secrets = parsed.get("secrets") if isinstance(parsed, dict) else None
         if isinstance(secrets, dict):
             places["secrets"] = str(secrets)

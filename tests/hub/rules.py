@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 CONTEXT = 32768
 MODES = {"tiny": 273, "small": 273, "base": 273, "large": 273, "gundam": 903}
@@ -16,7 +16,11 @@ MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 BLOCKS = (
     ("title", (118, 76, 705, 106), "A page of the stand-in"),
     ("text", (116, 120, 884, 182), "This answer is fixed: it tells the way of a request, not what stands on the page."),
-    ("table", (109, 220, 860, 296), "<table><tr><td>port</td><td>8000</td></tr><tr><td>tags</td><td>kept</td></tr></table>"),
+    (
+        "table",
+        (109, 220, 860, 296),
+        "<table><tr><td>port</td><td>8000</td></tr><tr><td>tags</td><td>kept</td></tr></table>",
+    ),
     ("equation", (300, 330, 700, 370), "\\[\nE = mc^{2}\n\\]"),
     ("page_number", (480, 960, 520, 980), "1"),
 )
@@ -85,7 +89,7 @@ def _read(body: Any) -> _Asked:
     content = body["messages"][-1].get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if not isinstance(parts, list):
-        raise ValueError("messages: content must be a string or a list")
+        raise ValueError("messages: content must be a string or a list")  # noqa: TRY004 - a refusal of the request
     texts = [str(part.get("text", "")) for part in parts if part.get("type") == "text"]
     urls = [part["image_url"]["url"] for part in parts if part.get("type") == "image_url"]
     for url in urls:
@@ -106,7 +110,7 @@ def _check_image(url: str) -> None:
         raise ValueError("Failed to load image: cannot identify image file")
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -127,19 +131,26 @@ def _vllm_refusal(served: Served, body: dict[str, Any], asked: _Asked) -> Verdic
     return None
 
 
-def _sglang_refusal(served: Served, body: dict[str, Any], asked: _Asked) -> Verdict | None:
+def _mode_refusal(body: dict[str, Any], images: int) -> Verdict | None:
     config = body.get("images_config", {})
     if not isinstance(config, dict):
         return Verdict(400, "images_config: Input should be a valid dictionary")
     mode = config.get("image_mode", "gundam")
     if mode not in MODES:
         return Verdict(400, f"Unknown image_mode {mode!r}. Supported: tiny, small, base, large, gundam")
-    if asked.images > 1 and mode in {"gundam", "large"}:
+    if images > 1 and mode in {"gundam", "large"}:
         return Verdict(
             400,
-            f"image_mode={mode!r} is not supported with multiple images (got {asked.images} images). "
+            f"image_mode={mode!r} is not supported with multiple images (got {images} images). "
             "Please use one of: ['tiny', 'small', 'base']",
         )
+    return None
+
+
+def _sglang_refusal(served: Served, body: dict[str, Any], asked: _Asked) -> Verdict | None:
+    refusal = _mode_refusal(body, asked.images)
+    if refusal is not None:
+        return refusal
     if asked.typed:
         places = asked.typed + asked.images
         return Verdict(400, f"Prompt has {places} image placeholders but {asked.images} image inputs were provided")
@@ -149,6 +160,7 @@ def _sglang_refusal(served: Served, body: dict[str, Any], asked: _Asked) -> Verd
             "The server is not configured to enable custom logit processor. "
             "Please set `--enable-custom-logit-processor` to enable this feature.",
         )
+    mode = body.get("images_config", {}).get("image_mode", "gundam")
     needed = MODES[mode] * asked.images + int(body.get("max_tokens") or 0)
     if needed > CONTEXT:
         return Verdict(

@@ -204,13 +204,27 @@ class Hub(Queries):
     # -- from another process ----------------------------------------------------------------------------------------
 
     _REMOTE = frozenset(
-        {"clear", "down_for", "set_account", "add_token", "revoke", "infos", "alive", "lines", "kill", "cancel", "forget"}
+        {
+            "clear",
+            "down_for",
+            "set_account",
+            "add_token",
+            "revoke",
+            "infos",
+            "alive",
+            "lines",
+            "kill",
+            "cancel",
+            "forget",
+        }
     )
 
     def down_for(self, seconds: float) -> None:
         """Refuse connections for some seconds (from another process, which could not ask for ``up``)."""
 
         def pause() -> None:
+            # The answer to the one who asked goes out first.
+            self._proxy.closing.wait(0.1)
             self.down()
             self._proxy.closing.wait(seconds)
             if not self._proxy.closing.is_set():
@@ -222,18 +236,20 @@ class Hub(Queries):
         """Answer ``POST /_control``: ``{"call": NAME, "arguments": {...}}``."""
         try:
             order = json.loads(raw)
-            call, arguments = order["call"], order.get("arguments", {})
-            if call == "add":
-                self.add(*(faults.from_json(fault) for fault in arguments["faults"]))
-                return Reply(data={"result": None})
-            if call == "records":
-                return Reply(data={"result": [dataclasses.asdict(record) for record in self.records()]})
-            if call == "waiting":
-                return Reply(data={"result": [faults.to_json(fault) for fault in self.script.waiting()]})
-            if call == "errors":
-                return Reply(data={"result": [repr(error) for error in self.errors]})
-            if call not in self._REMOTE:
-                return failure(404, f"no such call: {call}")
-            return Reply(data={"result": getattr(self, call)(**arguments)})
+            return Reply(data={"result": self._called(order["call"], order.get("arguments", {}))})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             return failure(400, repr(error))
+
+    def _called(self, call: str, arguments: dict[str, Any]) -> Any:
+        if call == "add":
+            self.add(*(faults.from_json(fault) for fault in arguments["faults"]))
+            return None
+        if call == "records":
+            return [dataclasses.asdict(record) for record in self.records()]
+        if call == "waiting":
+            return [faults.to_json(fault) for fault in self.script.waiting()]
+        if call == "errors":
+            return [repr(error) for error in self.errors]
+        if call not in self._REMOTE:
+            raise KeyError(call)
+        return getattr(self, call)(**arguments)

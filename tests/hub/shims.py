@@ -63,7 +63,13 @@ class Programs:
             sglang=_ENGINE.format(engine="sglang", **quoted), vllm=_ENGINE.format(engine="vllm", **quoted), **quoted
         )
         pip = _PIP.format(status=int(engine.pip_exit))
-        texts = {"vllm": _VLLM.format(engine="vllm", **quoted), "python": python, "python3": python, "pip": pip, "pip3": pip}
+        texts = {
+            "vllm": _VLLM.format(engine="vllm", **quoted),
+            "python": python,
+            "python3": python,
+            "pip": pip,
+            "pip3": pip,
+        }
         programs = folder / "bin"
         programs.mkdir()
         for name, text in {**texts, **self.extra}.items():

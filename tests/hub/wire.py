@@ -76,11 +76,15 @@ class Server(socketserver.ThreadingMixIn, HTTPServer):
         if error is not None and not isinstance(error, (ConnectionError, TimeoutError)) and not self.closing.is_set():
             self.errors.append(error)
 
+    def wake(self) -> None:
+        """Rouse threads that wait for something else than their connection."""
+
     def close(self, seconds: float = 5.0) -> None:
         """Stop listening, cut every connection, wait for the threads."""
         if self.closing.is_set():
             return
         self.closing.set()
+        self.wake()
         self.shutdown()
         self._loop.join(seconds)
         self.socket.close()
