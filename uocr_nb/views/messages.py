@@ -102,7 +102,7 @@ class Message(_Showing):
 
     def html(self) -> str:
         """Draw the line."""
-        parts = [_marked(self.text)]
+        parts = [fact(_marked(self.text), ink="first", wraps=True) if self.more else _marked(self.text)]
         parts += [fact(code(part) if "://" in part else escape(part)) for part in self.more]
         if self.hint:
             parts.append(f' <span style="{SECOND}">{_marked(self.hint)}</span>')
@@ -286,7 +286,7 @@ def _stage_html(stage: Stage) -> str:
     shape, hue = {"done": ("tick", GOOD), "failed": ("cross", ERROR)}.get(stage.state, ("ring", "#3d82c8"))
     took = show_clock(stage.seconds) if stage.seconds is not None else ""
     rest = "".join(fact(escape(part)) for part in (took, stage.note) if part)
-    return icon_line(icon(shape, hue), f"{escape(stage.name)}{rest}", "margin:2px 0")
+    return icon_line(icon(shape, hue), f"{fact(escape(stage.name), ink='first')}{rest}", "margin:2px 0")
 
 
 def _log_html(logs: Sequence[str]) -> str:

@@ -118,12 +118,12 @@ def _summary(doc: Document, pages: Sequence[Page], *, running: bool) -> str:
     again = ""
     if bad and not running:
         words = "Run it again:" if len(bad) == 1 else f"Run the {len(bad):,} again:"
-        again = fact(f"{second(words)} {code(RETRY)}", second=False)
+        again = fact(f"{second(words)} {code(RETRY)}", ink="first")
     counted = f'<span style="white-space:nowrap">{count(len(pages), "page")}:</span> {said}'
     return (
         f'<div class="uo-summary" style="padding:9px 14px;border-bottom:{HAIR}">{_right(_document_facts(doc))}'
-        f'<span style="font-weight:600">{escape(name)}</span>'
-        f"{fact(counted, second=False, wraps=True)}{again}</div>"
+        f"{fact(escape(name), ink='strong')}"
+        f"{fact(counted, ink='first', wraps=True)}{again}</div>"
     )
 
 
@@ -143,7 +143,7 @@ def _document_facts(doc: Document) -> list[str]:
 def _right(said: Sequence[str]) -> str:
     if not said:
         return ""
-    return f'<div style="float:right;margin:0 0 0 12px">{"".join(fact(escape(text)) for text in said)}</div>'
+    return f'<div style="float:right;margin:0 -8px 0 12px">{"".join(fact(escape(text)) for text in said)}</div>'
 
 
 def _warning(text: str) -> str:
@@ -171,12 +171,12 @@ def _head(page: Page, total: int, *, named: bool) -> str:
     where = f"page {page.position} of {total:,}" if total else f"page {page.number}"
     if total and page.number != page.position:
         where += f" (page {page.number:,} of its source)"
-    name = f'<span class="uo-source" style="font-weight:600">{escape(page.source)}</span>' if named else ""
-    place = fact(where, second=False) if named else f'<span style="font-weight:600">{where}</span>'
+    name = fact(escape(page.source), ink="strong", kind="uo-source", wraps=True) if named else ""
+    place = fact(where, ink="first" if named else "strong")
     word = str(page.status) if page.status is Status.OK else f'<span style="font-weight:600">{page.status}</span>'
     return (
         f"{_right(facts(page))}{name}{place}"
-        f"{fact(status_icon(page.status) + word, second=False, kind='uo-status')}"
+        f"{fact(status_icon(page.status) + word, ink='first', kind='uo-status')}"
         f"{fact(escape(_counts(page)), kind='uo-counts', wraps=True)}"
     )
 
@@ -192,7 +192,7 @@ def _counts(page: Page) -> str:
 def _banner(page: Page) -> str:
     if page.status is Status.OK:
         return ""
-    again = fact(f"{second('Run again:')} {code(RETRY)}", second=False)
+    again = fact(f"{second('Run again:')} {code(RETRY)}", ink="first")
     severe = page.status in (Status.MISSING, Status.FAILED)
     reason = page.reason or (
         "The model found nothing here." if page.status is Status.EMPTY else f"The page is {page.status}."
@@ -200,7 +200,7 @@ def _banner(page: Page) -> str:
     return (
         f'<div class="uo-banner" style="padding:8px 14px 8px 11px;border-left:3px solid {status_hue(page.status)};'
         f'border-bottom:{HAIR};background-color:{TINT_ERROR if severe else TINT_WARNING}">'
-        f'<span dir="auto">{escape(reason)}</span>'
+        f'<span dir="auto" style="margin:0 8px 0 0">{escape(reason)}</span> '
         f"{again}</div>"
     )
 

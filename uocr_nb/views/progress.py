@@ -52,5 +52,5 @@ def progress_html(progress: Progress, hint: str = "") -> str:
         f'<div class="uo-progress" style="border-bottom:{HAIR}">'
         '<div style="height:2px;background-color:#80808040"><div class="uo-bar" '
         f'style="height:2px;width:{share:.1f}%;background-color:#3d82c8"></div></div>'
-        f'<div style="padding:7px 14px"><span style="font-weight:600">{first}</span>{more}{below}</div></div>'
+        f'<div style="padding:7px 14px">{fact(first, ink="strong")}{more}{below}</div></div>'
     )

@@ -49,23 +49,25 @@ def second(text: str) -> str:
     return f'<span style="{SECOND}">{escape(text)}</span>'
 
 
-def fact(html: str, *, second: bool = True, kind: str = "", wraps: bool = False) -> str:
-    """One more fact on a line, set apart; the line may break before it, and inside it when it `wraps`.
+def fact(html: str, *, ink: str = "second", kind: str = "", wraps: bool = False) -> str:
+    """Set one fact of a line of several apart; the line may break after it, and inside it when it `wraps`.
 
     Parameters
     ----------
     html : str
         The fact.
-    second : bool
-        In secondary ink.
+    ink : str
+        ``second`` ink, ``first`` ink, or ``strong``.
     kind : str
         A class.
     wraps : bool
         Whether it is long.
     """
-    style = ("" if wraps else ";white-space:nowrap") + (f";{SECOND}" if second else "")
+    style = ("" if wraps else ";white-space:nowrap") + {"second": f";{SECOND}", "strong": ";font-weight:600"}.get(
+        ink, ""
+    )
     name = f' class="{kind}"' if kind else ""
-    return f' <span{name} style="margin:0 0 0 8px{style}">{html}</span>'
+    return f'<span{name} style="margin:0 8px 0 0{style}">{html}</span> '
 
 
 def icon_line(icon: str, html: str, style: str = "") -> str:

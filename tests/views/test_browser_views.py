@@ -1,0 +1,94 @@
+"""The file that ``doc.save("x.html")`` writes, in a real browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from uocr_nb.document.model import Block, Document, Page, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    "</div></span></td></style></title><script>top.tripped=1</script><img src=x onerror='top.tripped=1'>"
+    "<svg onload='top.tripped=1'></svg><a href='javascript:top.tripped=1'>x</a>"
+    "<div style='position:fixed;inset:0;background:red'>covered</div>"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_path: str) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=chromium_path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+def opened(browser: Any, path: Path, **options: Any) -> Any:
+    tab = browser.new_page(**options)
+    tab.requests = []
+    tab.on("request", lambda request: tab.requests.append(request.url))
+    tab.goto(path.as_uri())
+    return tab
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1400, True), (900, True), (480, False), (390, False)])
+def test_panes_stand_side_by_side_or_fold(
+    browser: Any, document: Document, tmp_path: Path, width: int, beside: bool
+) -> None:
+    tab = opened(browser, document.save(tmp_path / "out.html"), viewport={"width": width, "height": 900})
+    paper, pane = (tab.locator(f".uo-p1 .{name}").first.bounding_box() for name in ("uo-paper", "uo-pane"))
+    assert paper["width"] >= 300
+    assert (pane["x"] >= paper["x"] + paper["width"]) is beside
+    assert (pane["y"] >= paper["y"] + paper["height"]) is not beside
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.close()
+
+
+def test_boxes_lie_on_the_picture_where_the_answer_says(browser: Any, document: Document, tmp_path: Path) -> None:
+    tab = opened(browser, document.save(tmp_path / "out.html"), viewport={"width": 900, "height": 900})
+    sheet = tab.locator(".uo-p1 .uo-sheet").bounding_box()
+    box = tab.locator(".uo-p1 .uo-box.uo-b4").bounding_box()
+    # The table: 150, 220, 850, 400 of 999, drawn 3 px further out on each side (2 above and below), with a line of 3 px.
+    assert box["x"] - sheet["x"] == pytest.approx(150 / 999 * sheet["width"] - 6, abs=1)
+    assert box["width"] == pytest.approx(700 / 999 * sheet["width"] + 12, abs=1)
+    assert box["height"] == pytest.approx(180 / 999 * sheet["height"] + 10, abs=1)
+    tags = [tag.bounding_box() for tag in tab.locator(".uo-p1 .uo-tag").all()]
+    assert all(tag["x"] >= sheet["x"] - 1 for tag in tags)
+    assert sheet["height"] / sheet["width"] == pytest.approx(877 / 620, abs=0.01)
+    tab.close()
+
+
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "rgb(0, 0, 0)"), ("dark", "rgb(255, 255, 255)")])
+def test_one_file_serves_light_and_dark(
+    browser: Any, document: Document, tmp_path: Path, scheme: str, ink: str
+) -> None:
+    tab = opened(browser, document.save(tmp_path / "out.html"), color_scheme=scheme)
+    assert tab.locator(".uo-p1 .uo-text").first.evaluate("e => getComputedStyle(e).color") == ink
+    assert tab.locator(".uo-sheet").first.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    tab.close()
+
+
+def test_a_hostile_page_does_nothing(browser: Any, make_page: Callable[..., Page], tmp_path: Path) -> None:
+    blocks = tuple(
+        Block(label, HOSTILE, (9, 9, 900, 900)) for label in ("text", "title", "equation", "code", "image", HOSTILE)
+    )
+    table = Block("table", f"<table><tr><td>{HOSTILE}</td><td>{HOSTILE}</td></tr></table>", (9, 9, 900, 900))
+    page = make_page(blocks=(*blocks, table), raw=HOSTILE, status=Status.FAILED, reason=HOSTILE, warnings=(HOSTILE,))
+    document = Document([page, make_page(2, source=HOSTILE)], warnings=[HOSTILE], meta={"engine": HOSTILE})
+    tab = opened(browser, document.save(tmp_path / "out.html"))
+    tab.wait_for_load_state("load")
+    assert tab.evaluate("top.tripped === undefined")
+    assert tab.locator("script, svg, iframe, a, [onerror], [onload]").count() == 0
+    assert tab.evaluate("[...document.querySelectorAll('*')].every(e => getComputedStyle(e).position !== 'fixed')")
+    assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
+    tab.close()
