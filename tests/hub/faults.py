@@ -45,7 +45,7 @@ class Answer(RouteFault):
 
 @dataclass(kw_only=True)
 class Lost(RouteFault):
-    """Do what was asked (a Job is created, a cancel is done), then lose the answer."""
+    """Do what was asked (a Job is created, a cancel is done), then lose the answer. Routes of the API only."""
 
     how: Literal["close", "reset", "silence", "status"] = "close"
     status: int = 500

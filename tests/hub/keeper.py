@@ -56,6 +56,11 @@ def _signal(child: int, number: int) -> None:
             continue
 
 
+def _ask(child: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGTERM)
+
+
 def _reap(child: int) -> int | None:
     """Collect dead children; the exit status when `child` is among them."""
     status = None
@@ -79,7 +84,7 @@ def _watch(child: int, grace: float, *, asked: bool) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     kill_at: float | None = None
     if asked:
-        _signal(child, signal.SIGTERM)
+        _ask(child)
         kill_at = time.monotonic() + grace
     inputs = [0, wake]
     while True:
@@ -92,7 +97,8 @@ def _watch(child: int, grace: float, *, asked: bool) -> int:
         gone = os.getppid() != parent
         if 0 in ready:
             if os.read(0, 512):
-                _signal(child, signal.SIGTERM)
+                # As in a container: the first process is asked, the others are its own business.
+                _ask(child)
                 kill_at = kill_at or time.monotonic() + grace
             else:
                 inputs = [wake]
@@ -116,6 +122,7 @@ def _finish(child: int) -> None:
 
 def main() -> int:
     """Run one Job; the exit status is the command's, 128 + N after a signal."""
+    parent = os.getppid()
     _become_subreaper()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -144,6 +151,10 @@ def main() -> int:
     process.returncode = status
     _finish(process.pid)
     shutil.rmtree(order["folder"], ignore_errors=True)
+    if os.getppid() != parent:
+        # The Hub died without a word: its folder goes with its last Job.
+        with contextlib.suppress(OSError):
+            Path(order["folder"]).parent.rmdir()
     return 128 - status if status < 0 else status
 
 

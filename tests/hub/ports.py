@@ -7,8 +7,12 @@ import re
 import socket
 import sys
 import tempfile
+import threading
 from pathlib import Path
-from typing import IO
+
+_guard = threading.Lock()
+_claimed: set[int] = set()
+_file: list[int] = []
 
 
 def _bindable(port: int) -> bool:
@@ -27,42 +31,52 @@ def _unused() -> int:
         return int(probe.getsockname()[1])
 
 
+def _lock(port: int, *, take: bool) -> bool:
+    """Lock one byte of a file that all Hubs of this user share; the system lets go of it when a Hub dies."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    if not _file:
+        name = Path(tempfile.gettempdir()) / f"uocr-hub-ports-{os.getuid()}.lock"
+        _file.append(os.open(name, os.O_RDWR | os.O_CREAT, 0o600))
+    try:
+        fcntl.lockf(_file[0], (fcntl.LOCK_EX | fcntl.LOCK_NB) if take else fcntl.LOCK_UN, 1, port)
+    except OSError:
+        return False
+    return True
+
+
 class Claim:
     """A port that no other Hub of this machine takes until ``release``.
 
-    A Job binds its port some time after it was found free: the lock file keeps another test run off it meanwhile, and
-    the system lets go of it when the Hub dies.
+    A Job binds its port some time after it was found free: the claim keeps another test run off it meanwhile.
     """
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self._file: IO[bytes] | None = None
+        self._held = False
 
     def take(self) -> bool:
         """Try to get the port."""
-        if sys.platform == "win32":
-            return _bindable(self.port)
-        import fcntl
-
-        folder = Path(tempfile.gettempdir()) / f"uocr-hub-ports-{os.getuid()}"
-        folder.mkdir(exist_ok=True)
-        file = (folder / str(self.port)).open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            return False
-        if not _bindable(self.port):
-            file.close()
-            return False
-        self._file = file
+        with _guard:
+            # Locks are the process's own, so claims within it are told apart by the set.
+            if self.port in _claimed or not _lock(self.port, take=True):
+                return False
+            if not _bindable(self.port):
+                _lock(self.port, take=False)
+                return False
+            _claimed.add(self.port)
+            self._held = True
         return True
 
     def release(self) -> None:
         """Let the port go."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        with _guard:
+            if self._held:
+                self._held = False
+                _claimed.discard(self.port)
+                _lock(self.port, take=False)
 
 
 def claim(port: int, *, mapped: bool) -> Claim:
