@@ -169,7 +169,8 @@ def test_open_ends(text: str, state: str) -> None:
 
 def test_stripped_dialect() -> None:
     page = one(
-        " result [No text]\ntitle [61, 109, 339, 190]Model input\ntext [1, 2, 3, 4]image [1, 3, 224, 334]\nimage [1, 2, 3"
+        " result [No text]\ntitle [61, 109, 339, 190]Model input\n"
+        "text [1, 2, 3, 4]image [1, 3, 224, 334]\nimage [1, 2, 3"
     )
     assert page.dialect == "stripped"
     assert page.preamble == "result [No text]"
