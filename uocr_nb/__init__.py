@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from uocr_nb.reading.parse import parse
     from uocr_nb.reading.pipeline import aiter_ocr, aocr, iter_ocr, last, ocr
     from uocr_nb.serving.endpoint import Endpoint
+    from uocr_nb.serving.engines import register_engine
     from uocr_nb.serving.start import aserve, endpoints, serve
     from uocr_nb.views.overlay import draw_boxes
 
@@ -44,6 +45,7 @@ _HOME = {
     "parse": "reading.parse",
     "Endpoint": "serving.endpoint",
     "serve": "serving.start",
+    "register_engine": "serving.engines",
     "aserve": "serving.start",
     "endpoints": "serving.start",
     "ocr": "reading.pipeline",
@@ -74,6 +76,7 @@ __all__ = [
     "load",
     "ocr",
     "parse",
+    "register_engine",
     "serve",
 ]
 

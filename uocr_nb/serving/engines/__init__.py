@@ -7,9 +7,25 @@ from typing import Any
 
 from uocr_nb.errors import OptionError
 from uocr_nb.serving.engines import cpu, llamacpp, sglang, transformers, vllm
+from uocr_nb.serving.engines.diagnosis import Advice, Symptom
+from uocr_nb.serving.engines.launch import Launch, with_setup
 from uocr_nb.serving.engines.profile import EngineProfile
+from uocr_nb.serving.engines.variant import Metrics, Variant
 
-__all__ = ["EngineProfile", "detect", "get", "names", "register"]
+__all__ = [
+    "Advice",
+    "EngineProfile",
+    "Launch",
+    "Metrics",
+    "Symptom",
+    "Variant",
+    "detect",
+    "get",
+    "names",
+    "register",
+    "register_engine",
+    "with_setup",
+]
 
 _profiles: dict[str, EngineProfile] = {}
 
@@ -18,6 +34,9 @@ def register(profile: EngineProfile) -> None:
     """Add an engine, or put another profile under a known name."""
     _profiles[profile.name] = profile
 
+
+register_engine = register
+"""The public name of `register` (``uocr_nb.register_engine``)."""
 
 for _module in (cpu, vllm, sglang, llamacpp, transformers):
     register(_module.PROFILE)

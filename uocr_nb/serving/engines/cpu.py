@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, EngineProfile
+from uocr_nb.serving.engines.variant import Variant
 
 PROFILE = EngineProfile(
     name="cpu",
@@ -14,7 +15,9 @@ PROFILE = EngineProfile(
     multi="native",
     slots=2,  # one page being read and one waiting: the engine works on one at a time
     program=("-m", "uocr_nb.local_server"),
+    needs_gpu=False,
     needs=("rapidocr", "onnxruntime", "starlette", "uvicorn"),
     extra="cpu",
+    variants=(Variant(known="embedded engine: not the model, its language; measured in this project", validated=True),),
     known="measured in this project",
 )

@@ -1,12 +1,23 @@
-"""What an engine profile is: how an engine is asked for one page and for several, as data and one function."""
+"""What an engine profile is: how an engine is started, and how it is asked for one page and for several."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from uocr_nb.errors import OptionError
+from uocr_nb.serving.engines.diagnosis import COMMON, Advice, Symptom, diagnose
+from uocr_nb.serving.engines.launch import Launch, Place, command_line, is_path
+from uocr_nb.serving.engines.variant import Metrics, Variant
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+MODEL = "baidu/Unlimited-OCR"
+"""The model's repository on the Hub."""
+
+OLD_LAYOUT = "07dea832e22aefee32ad281d4b80551282e1c168"
+"""Revision of `MODEL` that calls its type ``unlimited-ocr``, the only name that vLLM 0.25 and SGLang know."""
 
 PROMPT = "document parsing."
 """The wording the model was trained on for one page; nearly every other one gives an empty answer."""
@@ -57,12 +68,37 @@ class EngineProfile:
         Most pages of one request.
     slots : int
         Requests kept going at once when nobody says.
+    variants : tuple of Variant
+        Images, revisions and hardware that fit together; the first is the default.
+    local : str
+        The variant whose flags are used for an engine that the user has installed on this machine.
+    hosts : tuple of str
+        Where it can be started; the first is the default.
+    model : str
+        The model's repository on the Hub; empty where the user must name a file.
+    launch : Launch or None
+        How its command is written; None for a program of this package.
+    own_key : str
+        Environment variable by which it takes a key of its own; empty where only its command line could carry one,
+        which every user of the machine can read.
+    needs_gpu : bool
+        Whether it starts on a machine with an NVIDIA GPU only.
+    health : str
+        Path that answers 200 when it is ready.
+    ready_lines : tuple of str
+        What its log says when it is ready.
+    symptoms : tuple of Symptom
+        Faults that only this engine's log can tell of, beside those of all.
+    metrics : Metrics or None
+        Where it counts its requests.
+    page_tokens : tuple of (str, int)
+        Prompt tokens of one A4 page at up to 200 dpi, by image mode.
     program : tuple of str
-        Arguments to Python that start it in a process of its own; empty when it cannot be started here.
+        Arguments to Python that start a program of this package, which is told its settings on standard input.
     needs : tuple of str
         Modules that the program imports, and `extra` the extra that brings them.
     start_limit : float
-        Seconds within which a started program must answer.
+        Seconds within which a program started on this machine must answer.
     known : str
         What is validated, and by whom.
     """
@@ -79,12 +115,103 @@ class EngineProfile:
     multi_note: str = ""
     window: int = 8
     slots: int = 4
+    variants: tuple[Variant, ...] = (Variant(),)
+    local: str = ""
+    hosts: tuple[str, ...] = ("process",)
+    model: str = MODEL
+    launch: Launch | None = None
+    own_key: str = ""
+    needs_gpu: bool = True
+    health: str = "/health"
+    ready_lines: tuple[str, ...] = ("Application startup complete",)
+    symptoms: tuple[Symptom, ...] = ()
+    metrics: Metrics | None = None
+    page_tokens: tuple[tuple[str, int], ...] = ()
     program: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     extra: str = ""
     start_limit: float = 120.0
     known: str = field(default="", compare=False)
 
+    # ------------------------------------------------------------------ starting
+    def variant(self, name: str | None = None, host: str | None = None) -> Variant:
+        """Find a variant by its name; without one the default of the host.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variant; names those there are.
+        """
+        wanted = name or (self.local if host == "process" else "") or self.variants[0].name
+        for variant in self.variants:
+            if variant.name == wanted.strip().lower():
+                return variant
+        known = [f"{self.name}:{variant.name}" for variant in self.variants if variant.name]
+        why = f"It has {', '.join(known)}." if known else "It has one form only."
+        raise OptionError(f"{self.name} has no variant {name!r}.", why, f"%uocr_serve {self.name}")
+
+    def command(
+        self,
+        variant: Variant,
+        *,
+        port: int,
+        host: str = "127.0.0.1",
+        model: str | None = None,
+        revision: str | None = None,
+        tp: int | None = None,
+        args: Sequence[str] = (),
+        drop_args: Sequence[str] = (),
+        mmproj: str | None = None,
+    ) -> list[str]:
+        """Write the engine's command as a list, without a variant's setup (`launch.with_setup` puts that before it).
+
+        Parameters
+        ----------
+        variant : Variant
+            As `variant` found it.
+        port, host : int and str
+            Where it shall listen; ``0.0.0.0`` inside a container or Job.
+        model : str, optional
+            Another model: a repository on the Hub, or a path where it runs. Its newest revision is taken then.
+        revision : str, optional
+            Another revision than the variant's.
+        tp : int, optional
+            GPUs that share the model.
+        args, drop_args : sequence of str
+            What to add (``"--flag value"``, split at the first space) and which flags to take away with their values.
+        mmproj : str, optional
+            Path of the projector's file (llama.cpp).
+
+        Raises
+        ------
+        OptionError
+            When one of them does not go with this engine.
+        """
+        if self.launch is None:
+            return ["python", "-P", *self.program]
+        chosen = model or self.model
+        if not chosen:
+            raise OptionError(
+                f"{self.name} needs the file of a model.",
+                "It reads GGUF files; there is none by default.",
+                f"%uocr_serve {self.name} --model FILE.gguf --mmproj mmproj-FILE.gguf",
+            )
+        if revision is None and chosen == self.model:
+            revision = variant.revision
+        if is_path(chosen):
+            revision = None
+        place = Place(port, host, chosen, revision, tp, mmproj, tuple(args), tuple(drop_args))
+        return command_line(self.launch, variant, place)
+
+    def diagnose(self, line: str) -> Advice | None:
+        """Find what a line of the engine's log tells of; None when it tells of no fault that is known."""
+        return diagnose(line, self.name, (*self.symptoms, *COMMON))
+
+    def is_ready_line(self, line: str) -> bool:
+        """Tell whether the engine says in this line of its log that it is ready."""
+        return any(words in line for words in self.ready_lines)
+
+    # ------------------------------------------------------------------ asking
     def mode_for(self, mode: str | None, pages: int) -> str | None:
         """Choose the image mode of a request: the one asked for where the engine has it, else its own."""
         allowed = self.modes if pages == 1 else self.multi_modes

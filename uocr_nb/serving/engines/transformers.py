@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, EngineProfile
+from uocr_nb.serving.engines.profile import EngineProfile
+from uocr_nb.serving.engines.variant import Variant
 
 PROFILE = EngineProfile(
     name="transformers",
     owned_by="uocr-transformers",
     mode_field=True,
-    modes=ALL_MODES,
-    multi_modes=MULTI_MODES,
+    # gundam cuts a page into tiles, base takes it whole; the checkpoint's processor has no other sizes.
+    modes=("gundam", "base"),
+    multi_modes=("base",),
     guard="xargs",
     multi="native",
     slots=1,
-    known="request form only",
+    program=("-m", "uocr_nb.local_server"),
+    needs=("torch", "torchvision", "transformers", "starlette", "uvicorn"),
+    extra="transformers",
+    needs_gpu=False,
+    start_limit=3600.0,  # the first start downloads 6.7 GB
+    variants=(
+        Variant(
+            known="loading and generating code run on a tiny model of its kind, on a CPU; the model itself not run",
+            notes=("The newest revision is looked up and recorded; the model must be of type unlimited_ocr.",),
+        ),
+    ),
+    page_tokens=(("gundam", 903), ("base", 273)),
+    known="loading and generating code run on a tiny model; the model itself not run",
 )
