@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uocr_nb.document.model import Block, Page, Status
-from uocr_nb.views.boxes import paper_html, place_tags, unread
+from uocr_nb.views.boxes import paper_html, place_tags, tag_width, unread
 from uocr_nb.views.pictures import Pictures
 
 coordinate = st.integers(0, 999)
@@ -26,8 +26,7 @@ def test_every_box_has_its_tag_and_no_tag_leaves_the_page(boxes: list[tuple[int,
     assert set(tags) == set(numbered)
     for number, tag in tags.items():
         assert 0 <= tag.down <= 11
-        # 34 px at a width of 380 px
-        assert tag.inside or numbered[number][0] * 380 / 999 >= 34
+        assert tag.side != "left" or numbered[number][0] * 333 / 999 >= tag_width(number)
 
 
 @given(st.lists(box(), max_size=12), st.sampled_from(Status))
@@ -53,13 +52,18 @@ def test_nothing_that_was_read_below_the_last_line_is_called_unread(boxes: list[
 def test_a_tag_that_would_cover_another_column_moves_inside() -> None:
     boxes = {1: (100, 100, 480, 300), 2: (500, 100, 900, 300), 3: (500, 400, 900, 500), 4: (40, 600, 900, 700)}
     tags = place_tags(boxes, 1.4)
-    assert [tags[n].inside for n in (1, 2, 3, 4)] == [False, True, False, True]
+    assert [tags[n].side for n in (1, 2, 3, 4)] == ["left", "inside", "left", "inside"]
+
+
+def test_a_box_around_others_has_its_tag_in_the_other_corner() -> None:
+    boxes = {1: (200, 100, 800, 120), 2: (200, 130, 700, 150), 3: (198, 99, 802, 151)}
+    assert [tags.side for _n, tags in sorted(place_tags(boxes, 1.4).items())] == ["left", "left", "corner"]
 
 
 def test_tags_of_lines_close_to_each_other_do_not_cover_each_other() -> None:
     boxes = {n: (200, 100 + 10 * n, 800, 108 + 10 * n) for n in range(3)}
     tags = place_tags(boxes, 1.4)
-    tops = [boxes[n][1] * 380 * 1.4 / 999 + tags[n].down for n in range(3)]
+    tops = [boxes[n][1] * 333 * 1.4 / 999 + tags[n].down for n in range(3)]
     assert tops[1] - tops[0] >= 10.9
 
 

@@ -58,7 +58,7 @@ def test_boxes_lie_on_the_picture_where_the_answer_says(browser: Any, document: 
     tab = opened(browser, document.save(tmp_path / "out.html"), viewport={"width": 900, "height": 900})
     sheet = tab.locator(".uo-p1 .uo-sheet").bounding_box()
     box = tab.locator(".uo-p1 .uo-box.uo-b4").bounding_box()
-    # The table: 150, 220, 850, 400 of 999, drawn 3 px further out on each side (2 above and below), with a line of 3 px.
+    # 150, 220, 850, 400 of 999, drawn 3 px further out at the sides, 2 above and below, with a line of 3 px.
     assert box["x"] - sheet["x"] == pytest.approx(150 / 999 * sheet["width"] - 6, abs=1)
     assert box["width"] == pytest.approx(700 / 999 * sheet["width"] + 12, abs=1)
     assert box["height"] == pytest.approx(180 / 999 * sheet["height"] + 10, abs=1)

@@ -81,6 +81,7 @@ PROPERTIES = {
     *(
         [
             "table-layout",
+            "word-spacing",
             "text-align",
             "white-space",
             "overflow-wrap",

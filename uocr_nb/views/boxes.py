@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Box, Page
     from uocr_nb.views.pictures import Pictures
 
-__all__ = ["Tag", "paper_html", "place_tags", "unread"]
+__all__ = ["Tag", "paper_html", "place_tags", "tag_width", "unread"]
 
-_NOMINAL = 380.0
-"""Width in px at which the picture is usually seen; tags have a fixed size, so whether they fit depends on it."""
+_NOMINAL = 333.0
+"""Width in px of the picture in an output of 900 px; tags have a fixed size, so whether they fit depends on it."""
 
-_TAG_ROOM = 34.0
-"""px that a tag needs left of its box; with less it moves inside."""
-
+_CHARACTER = 6.02
 _TAG_HEIGHT = 11.0
 _MAX_TAGS = 150
 _MAX_BOXES = 300
@@ -37,14 +35,15 @@ class Tag:
     ----------
     number : int
         Of the block, from 1.
-    inside : bool
-        In the box's top left corner rather than left of it.
+    side : str
+        ``left`` of the box; ``inside`` in its top left corner, where there is no room for that; ``corner``, the top
+        right one, of a box around other boxes, whose tags stand on the left.
     down : float
         px by which it moves down, so that it does not cover the tag above.
     """
 
     number: int
-    inside: bool
+    side: str
     down: float = 0.0
 
 
@@ -53,32 +52,56 @@ def place_tags(boxes: dict[int, Box], ratio: float) -> dict[int, Tag]:
     across, along = _NOMINAL / COORD_MAX, _NOMINAL * ratio / COORD_MAX
     tags: dict[int, Tag] = {}
     taken: list[tuple[float, float, float]] = []  # left, top, right of tags placed so far
-    for number, (x1, y1, _x2, _y2) in sorted(boxes.items(), key=lambda item: (item[1][1], item[1][0])):
+    for number, (x1, y1, x2, _y2) in sorted(boxes.items(), key=lambda item: (item[1][1], item[1][0])):
+        wide = tag_width(number)
         left, top = x1 * across, y1 * along
         room = left - _edge_before(number, boxes, top / along, (top + _TAG_HEIGHT) / along) * across
-        inside = room < _TAG_ROOM
-        from_, to = (left, left + _TAG_ROOM) if inside else (left - _TAG_ROOM, left)
+        side = "corner" if _holds_others(number, boxes) else "inside" if room < wide else "left"
+        start = {"corner": x2 * across - wide, "inside": left}.get(side, left - wide)
         down = 0.0
         for other_left, other_top, other_right in taken:
             apart = top + down - other_top
-            if other_left < to and from_ < other_right and apart < _TAG_HEIGHT:
+            if other_left < start + wide and start < other_right and apart < _TAG_HEIGHT:
                 down = min(down + _TAG_HEIGHT - apart, _TAG_HEIGHT)
-        taken.append((from_, top + down, to))
-        tags[number] = Tag(number, inside, round(down, 1))
+        taken.append((start, top + down, start + wide))
+        tags[number] = Tag(number, side, round(down, 1))
     return tags
+
+
+def tag_width(number: int) -> float:
+    """Width in px of a tag: number, a narrow space and two letters, with the gap between it and its box."""
+    return (len(str(number)) + 3) * _CHARACTER - 1
 
 
 def _edge_before(number: int, boxes: dict[int, Box], top: float, bottom: float) -> float:
     """Find the right edge of what stands left of a box at the height of its tag: a box, or the paper's own edge."""
-    x1 = boxes[number][0]
-    return max(
-        (
-            min(other[2], x1)
-            for n, other in boxes.items()
-            if n != number and other[0] < x1 and other[1] < bottom and top < other[3]
-        ),
-        default=0,
+    box = boxes[number]
+    edges = (
+        min(other[2], box[0])
+        for n, other in boxes.items()
+        if n != number and other[0] < box[0] and other[1] < bottom and top < other[3] and not _around(other, box)
     )
+    return max(edges, default=0)
+
+
+def _holds_others(number: int, boxes: dict[int, Box]) -> bool:
+    """Tell whether a box lies around another one, as a list around its items."""
+    return any(_around(boxes[number], other) for n, other in boxes.items() if n != number)
+
+
+def _around(box: Box, other: Box) -> bool:
+    slack = 4  # thousandths of the page
+    inside = (
+        box[0] - slack <= other[0]
+        and box[1] - slack <= other[1]
+        and other[2] <= box[2] + slack
+        and other[3] <= box[3] + slack
+    )
+    return inside and _area(other) < 0.9 * _area(box)
+
+
+def _area(box: Box) -> int:
+    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def unread(page: Page) -> list[Box]:
@@ -116,7 +139,7 @@ def paper_html(page: Page, pictures: Pictures) -> str:
         '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
         f'margin:0 16px 14px 0;border:{HAIR}">'
         '<div class="uo-sheet" style="position:relative;overflow:hidden;background-color:#ffffff;color:#1b1f24;'
-        f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;white-space:nowrap">{paper}{layer}</div></div>'
+        f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;word-spacing:-4px;white-space:nowrap">{paper}{layer}</div></div>'
     )
 
 
@@ -155,11 +178,14 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
 def _tag(number: int, label: str, tag: Tag | None) -> str:
     if tag is None:
         return ""
-    gap = label_style(label).width + 2
-    outside = f"right:100%;margin:0 {gap:g}px 0 0;background-color:#ffffffb3;"
-    side = "left:0;background-color:#ffffffe6;" if tag.inside else outside
+    gap = label_style(label).width + 1
+    side = {
+        "left": f"right:100%;margin:0 {gap:g}px 0 0;background-color:#ffffffb3;",
+        "inside": "left:0;background-color:#ffffffe6;",
+        "corner": "right:0;background-color:#ffffffe6;",
+    }[tag.side]
     return (
-        f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{side}padding:0 1px;'
+        f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{side}'
         f'color:{label_style(label).paper}">{escape(tag_of(number, label))}</span>'
     )
 
@@ -170,7 +196,7 @@ def _unread(page: Page) -> list[str]:
     for n, box in enumerate(regions):
         words = (
             '<span style="position:absolute;left:8px;bottom:8px;padding:1px 5px;background-color:#ffffffe6;'
-            'color:#8a5200;font-size:12px;line-height:16px">not read</span>'
+            'color:#8a5200;font-size:12px;line-height:16px;word-spacing:0">not read</span>'
             if n == len(regions) - 1
             else ""
         )

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
     from uocr_nb.markup.tables import Grid
 
-__all__ = ["extent", "is_number", "numeric_columns", "pieces", "table_index"]
+__all__ = ["extent", "head_rows", "is_number", "numeric_columns", "pieces", "table_index"]
 
 
 _NUMBER = re.compile(r"[^\w\s]{0,3}\d[\d.,\s]{0,24}(?:[eE][+-]?\d{1,4})?\s?[^\w\s]{0,3}(?:[kKMmB])?|[-–—]")
 _LONGEST_NUMBER = 40
+_MOST_HEAD_ROWS = 4
 
 
 def pieces(block: Block) -> tuple[Grid | str, ...]:
@@ -65,3 +66,15 @@ def numeric_columns(grid: Grid) -> set[int]:
         if cell.colspan == 1 and not cell.header and cell.text.strip():
             numbers.setdefault(cell.col, []).append(is_number(cell.text))
     return {column for column, votes in numbers.items() if sum(votes) * 2 >= len(votes)}
+
+
+def head_rows(grid: Grid) -> int:
+    """Count the rows at the top that are the head: further ones hold words where columns of numbers stand below."""
+    head = grid.head_rows()
+    right = numeric_columns(grid)
+    while head and head < min(len(grid.rows) - 1, _MOST_HEAD_ROWS):
+        above = [cell.text for cell in grid.rows[head] if cell.col in right and cell.text.strip()]
+        if not above or any(map(is_number, above)):
+            break
+        head += 1
+    return head

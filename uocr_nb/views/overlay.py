@@ -126,7 +126,7 @@ def draw_boxes(
         style = label_style(page.blocks[number - 1].label)
         _draw_box(ax, page, box, style, linewidth)
         if number in tags:
-            _draw_tag(ax, page, number, inside=tags[number].inside)
+            _draw_tag(ax, page, number, tags[number].side)
     for region in unread(page):
         _draw_unread(ax, page, region)
     return ax
@@ -187,17 +187,17 @@ def _frame(page: Page, box: Box) -> tuple[float, float, float, float]:
     return x1 / COORD_MAX * width, y1 / COORD_MAX * height, x2 / COORD_MAX * width, y2 / COORD_MAX * height
 
 
-def _draw_tag(ax: Axes, page: Page, number: int, *, inside: bool) -> None:
+def _draw_tag(ax: Axes, page: Page, number: int, side: str) -> None:
     block = page.blocks[number - 1]
     if block.box is None:
         return
-    x1, y1, _x2, _y2 = _frame(page, block.box)
+    x1, y1, x2, _y2 = _frame(page, block.box)
     ax.annotate(
         tag_of(number, block.label),
-        (x1, y1),
-        xytext=(1, -1) if inside else (-5, 1),
+        (x2 if side == "corner" else x1, y1),
+        xytext={"left": (-5, 1), "inside": (1, -1)}.get(side, (-1, -1)),
         textcoords="offset points",
-        ha="left" if inside else "right",
+        ha="left" if side == "inside" else "right",
         va="top",
         fontsize=6.5,
         family="monospace",

@@ -35,7 +35,7 @@ PAGE_BYTES = 190_000
 
 SAVE_ALL = 'doc.save("document.html")'
 
-_MAX_KINDS = 6
+_MAX_KINDS = 5
 _MAX_WARNINGS = 5
 _HINT = "Interrupt the cell to stop; pages that are done are kept. If this line stands still, run the cell again."
 _ROOT_CLASSES = "uo-root tex2jax_ignore mathjax_ignore"

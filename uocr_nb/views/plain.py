@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import block_text
-from uocr_nb.views.cells import is_number, numeric_columns, pieces, table_index
+from uocr_nb.views.cells import head_rows, is_number, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, code_of, label_name, label_style
 from uocr_nb.views.words import EMPTY_LIST, count, facts, retry_line, status_counts
 
@@ -200,7 +200,7 @@ def _table_lines(page: Page, number: int, grid: Grid, *, whole: bool) -> list[st
     for cell in (cell for row in grid.rows for cell in row):
         matrix[cell.row][cell.col] = " ".join(printable(cell.text).split())
     rows = matrix if whole else matrix[:_EXCERPT_ROWS]
-    head = grid.head_rows()
+    head = head_rows(grid)
     # A head of two words stands on two lines, so that it does not make a column of numbers wide.
     widths = [max(_least(row[c]) if n < head else cells(row[c]) for n, row in enumerate(rows)) for c in range(columns)]
     widths = [min(max(width, 1), _MAX_CELL) for width in widths]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.markup.maths import split_maths, tidy
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.cells import extent, is_number, numeric_columns, pieces, table_index
+from uocr_nb.views.cells import extent, head_rows, is_number, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, block_name, label_style, tag_of
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import EMPTY_LIST, count
@@ -158,7 +158,7 @@ def _figure(block: Block, crop: str) -> str:
 
 
 def _table(grid: Grid, most: int, line: str) -> str:
-    right, head = numeric_columns(grid), grid.head_rows()
+    right, head = numeric_columns(grid), head_rows(grid)
     rows: list[str] = []
     cells = 0
     for n, row in enumerate(grid.rows):
