@@ -12,9 +12,9 @@ from uocr_nb.local_server.geometry import Rect, union
 from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
 from uocr_nb.local_server.layout import Region
-from uocr_nb.local_server.order import reading_order, split_columns
+from uocr_nb.local_server.order import find_gutter, reading_order
 from uocr_nb.local_server.ppocr import Line
-from uocr_nb.local_server.pieces import split_line
+from uocr_nb.local_server.pieces import cut_line, split_line
 from uocr_nb.local_server.rules import Rules
 from uocr_nb.local_server.tables import build_table, table_html
 
@@ -126,10 +126,24 @@ def _split(regions: Sequence[Region]) -> list[Region]:
         if region.kind in ("table", "picture"):
             parts.append(region)
             continue
-        for numbers in split_columns([line.box for line in region.lines]):
-            members = tuple(region.lines[n] for n in numbers)
-            parts.append(Region(region.kind, union(line.box for line in members), members))
+        for members in _columns(list(region.lines)):
+            parts.append(Region(region.kind, union(line.box for line in members), tuple(members)))  # noqa: PERF401
     return parts
+
+
+def _columns(lines: list[Line]) -> list[list[Line]]:
+    """Part the lines of a block at its gutters, left to right."""
+    cut = find_gutter([line.box for line in lines])
+    if cut is None:
+        return [lines]
+    sides: tuple[list[Line], list[Line]] = ([], [])
+    for line in lines:
+        reach = min(cut - line.box.x1, line.box.x2 - cut)
+        for part in cut_line(line, cut) if reach > line.box.height else [line]:
+            sides[part.box.cx > cut].append(part)
+    if not all(sides):
+        return [lines]
+    return [*_columns(sides[0]), *_columns(sides[1])]
 
 
 def _nested_joined(regions: Sequence[Region]) -> list[Region]:

@@ -11,7 +11,7 @@ from uocr_nb.local_server.geometry import Rect
 from uocr_nb.local_server.ppocr import Line
 from uocr_nb.local_server.rules import Rules
 
-__all__ = ["Piece", "cut_at", "split_line"]
+__all__ = ["Piece", "cut_at", "cut_line", "split_line"]
 
 WORD_GAP = 0.9
 """Gap in line heights at which one line holds two cells (measured)."""
@@ -79,6 +79,22 @@ def cut_at(piece: Piece, borders: Sequence[float]) -> list[Piece]:
             return [piece]
         cuts.append(near[0])
     return _parts(piece, solid, sorted(cuts), advance)
+
+
+def cut_line(line: Line, border: float) -> list[Line]:
+    """Cut a line that runs over a gutter at `border`, where its words stand further apart than elsewhere."""
+    if len(line.marks) != len(line.text) or line.tall:
+        return [line]
+    solid = [n for n, char in enumerate(line.text) if not char.isspace()]
+    steps = [(line.marks[b][0] - line.marks[a][0], b > a + 1) for a, b in pairwise(solid)]
+    spaces = [step for step, is_space in steps if is_space]
+    parts = cut_at(Piece(line.box, line.text, line.score, line.marks), [border])
+    if len(parts) != 2 or not spaces:
+        return [line]
+    here = parts[1].marks[0][0] - parts[0].marks[-1][0]
+    if len(spaces) > 2 and here < 1.15 * median(spaces):
+        return [line]
+    return [Line(part.box, part.text, part.score, part.marks) for part in parts]
 
 
 def _advance(marks: Marks, solid: Sequence[int], height: float) -> float:

@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,12 @@ MIN_SCORE = 0.5
 """Lines below are noise more often than text (rapidocr's own default)."""
 DETECT_SIDE = 736
 """Pictures with a shorter short side are enlarged to it before detection (the model's own setting)."""
+MAX_SIDE = 2112
+"""Long side at which lines are looked for: smaller loses narrow gutters and the digits of dense tables."""
+LOW_DETECT_PIXELS = 1_000_000
+"""With low memory the detector sees the page in strips of at most this size (its memory grows with the area)."""
+SEAM = 96
+"""Half the height in pixels by which two strips overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class TextReader:
     threads : int
         Threads of the inference engine.
     low_memory : bool
-        Detect at a smaller size and keep no memory pool.
+        Look for lines strip by strip, in smaller batches.
 
     Raises
     ------
@@ -84,7 +91,7 @@ class TextReader:
     def __init__(self, threads: int, *, low_memory: bool = False) -> None:
         # OpenVINO halves the time and doubles the memory, so low memory stays with onnxruntime.
         self.backend = "openvino" if not low_memory and importlib.util.find_spec("openvino") else "onnxruntime"
-        self.max_side = 1280 if low_memory else 2112
+        self._detect_pixels = LOW_DETECT_PIXELS if low_memory else MAX_SIDE**2
         self.batch_pixels = BATCH_PIXELS // 2 if low_memory else BATCH_PIXELS
         # One infer request cannot serve two threads at once.
         self.parallel = self.backend == "onnxruntime"
@@ -94,19 +101,28 @@ class TextReader:
         self._characters: list[str] = self._recogniser.postprocess_op.character
 
     def find(self, image: Image) -> list[Quad]:
-        """Corners (4x2, pixels, clockwise from top left) of each line on `image` (BGR)."""
+        """Find the corners (4x2, pixels, clockwise from top left) of each line on `image` (BGR)."""
         import cv2  # noqa: PLC0415 - comes with the extra
 
         height, width = image.shape[:2]
-        scale = min(1.0, self.max_side / max(height, width))
+        scale = min(1.0, MAX_SIDE / max(height, width))
         if min(height, width) * scale < DETECT_SIDE:
             # The detector would enlarge the short side to 736; a strip of a hundred to one must not become huge.
-            scale = min(DETECT_SIDE / min(height, width), self.max_side / max(height, width), 4.0)
+            scale = min(DETECT_SIDE / min(height, width), MAX_SIDE / max(height, width), 4.0)
         size = (max(32, round(width * scale / 32) * 32), max(32, round(height * scale / 32) * 32))
         small = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
-        tensor = (small.astype(np.float32) * np.float32(1 / 127.5) - 1).transpose(2, 0, 1)[np.newaxis]
+        found: list[Quad] = []
+        for top, bottom, first, last in _strips(size[1], max(256, self._detect_pixels // size[0])):
+            part = self._find(small[top:bottom])
+            # A line near a seam is seen twice: the strip in whose core its middle lies has seen it whole.
+            found += [quad + (0, top) for quad in part if first <= quad[:, 1].mean() + top < last]
+        stretch = np.array([width / size[0], height / size[1]], dtype=np.float32)
+        return [np.asarray(quad * stretch, dtype=np.float32) for quad in found]
+
+    def _find(self, image: Image) -> list[Quad]:
+        tensor = (image.astype(np.float32) * np.float32(1 / 127.5) - 1).transpose(2, 0, 1)[np.newaxis]
         probabilities = self._detector.session(np.ascontiguousarray(tensor))
-        boxes, _ = self._detector.postprocess_op(probabilities, (height, width))
+        boxes, _ = self._detector.postprocess_op(probabilities, image.shape[:2])
         return [np.asarray(box, dtype=np.float32) for box in boxes]
 
     def read(self, image: Image, quads: Sequence[Quad], check: Callable[[], None] | None = None) -> list[Line]:
@@ -154,6 +170,16 @@ class TextReader:
         places = np.clip((steps + 0.5) / (len(best) * filled), 0, 1)
         marks = tuple((box.x1 + float(p) * box.width, float(o)) for p, o in zip(places, odds, strict=True))
         return Line(box, text, float(odds.mean()) if len(odds) else 0.0, marks, tall)
+
+
+def _strips(height: int, tallest: int) -> list[tuple[int, int, int, int]]:
+    """Cut a page into level strips: top and bottom of each (multiples of 32), and of its core."""
+    if height <= tallest:
+        return [(0, height, 0, height)]
+    count = -(-height // max(32, tallest - 2 * SEAM))
+    edges = [round(height * n / count / 32) * 32 for n in range(count + 1)]
+    edges[-1] = height
+    return [(max(0, a - SEAM), min(height, b + SEAM), a, b) for a, b in pairwise(edges)]
 
 
 _MAX_WIDTH = 3200
