@@ -73,7 +73,15 @@ def picture(tmp_path: Path, colour: str = "white") -> Page:
     Image.new("RGB", (60, 80), colour).save(file)
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     source = Source("scan.png", "image", file, password="secret-word")
-    return Page(1, 1, "scan.png", (60, 80), sha256=sha256, image_file=file, origin=(source, RenderSpec(mode="base")))
+    return Page(
+        1,
+        1,
+        "scan.png",
+        (60, 80),
+        sha256=sha256,
+        image_file=file,
+        origin=(source, RenderSpec(mode="base", max_pixels=4000)),
+    )
 
 
 def test_images_are_referred_to_and_found_again(tmp_path: Path) -> None:
@@ -84,7 +92,7 @@ def test_images_are_referred_to_and_found_again(tmp_path: Path) -> None:
     assert "base64" not in text
     source, spec = uocr_nb.load(path).page(1).origin
     assert source.path == (tmp_path / "page.png").resolve()
-    assert (spec.mode, spec.dpi) == ("base", None)
+    assert spec == RenderSpec(mode="base", max_pixels=4000)
 
 
 def test_sources_are_found_beside_a_document_that_was_moved(tmp_path: Path) -> None:

@@ -68,12 +68,17 @@ def origin_of(data: Mapping[str, Any], base: Path | None) -> Any:
     told = data.get("origin")
     if told is None:
         return None
-    from uocr_nb.sources.types import RenderSpec, Source  # noqa: PLC0415 - only when it is asked for
+    from uocr_nb.sources.types import MAX_PIXELS, RenderSpec, Source  # noqa: PLC0415 - only when it is asked for
 
     kind = told["kind"]
     if kind not in ("pdf", "image"):
         raise ValueError(f"{kind!r} is no kind of source")
-    spec = RenderSpec(dpi=None if told.get("dpi") is None else float(told["dpi"]), mode=str(told.get("mode", "gundam")))
+    spec = RenderSpec(
+        dpi=None if told.get("dpi") is None else float(told["dpi"]),
+        mode=str(told.get("mode", "gundam")),
+        # What a file says never lifts the bound on how large a picture may become.
+        max_pixels=min(int(told.get("max_pixels", MAX_PIXELS)), MAX_PIXELS),
+    )
     path = Path(told["path"])
     tried = [folder / path for folder in (base, Path.cwd()) if folder is not None]
     if base is not None:
