@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from uocr_nb.document.heads import Head
 from uocr_nb.document.model import Block, Box
 from uocr_nb.document.notes import Notes
+
+if TYPE_CHECKING:
+    from uocr_nb.document.heads import Head
 
 __all__ = [
     "BlockClosed",

@@ -12,7 +12,7 @@ Tags that a page itself prints cannot be told from the engine's own. `write_bloc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from uocr_nb.document.building import (
     BlockClosed,
@@ -25,9 +25,13 @@ from uocr_nb.document.building import (
     TextGrown,
 )
 from uocr_nb.document.heads import KNOWN_LABELS
-from uocr_nb.document.model import Block
 from uocr_nb.document.scanning import LineScanner, TaggedScanner
 from uocr_nb.document.surface import LOOK, SurfaceDecoder, is_surface
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from uocr_nb.document.model import Block
 
 __all__ = [
     "KNOWN_LABELS",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from typing import TYPE_CHECKING
 
-from uocr_nb.document.building import Builder
 from uocr_nb.document.heads import (
     HEAD_LIMIT,
     KNOWN_LABELS,
@@ -19,6 +19,9 @@ from uocr_nb.document.heads import (
     read_head,
     read_unclosed_head,
 )
+
+if TYPE_CHECKING:
+    from uocr_nb.document.building import Builder
 
 __all__ = ["LineScanner", "TaggedScanner"]
 
