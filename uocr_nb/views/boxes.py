@@ -23,6 +23,9 @@ _NOMINAL = 333.0
 
 _CHARACTER = 6.02
 _TAG_HEIGHT = 11.0
+_SAME_COLUMN = 15
+"""Thousandths of the page's width by which boxes of one column may begin before each other."""
+
 _MAX_TAGS = 150
 _MAX_BOXES = 300
 
@@ -76,10 +79,11 @@ def tag_width(number: int) -> float:
 def _edge_before(number: int, boxes: dict[int, Box], top: float, bottom: float) -> float:
     """Find the right edge of what stands left of a box at the height of its tag: a box, or the paper's own edge."""
     box = boxes[number]
+    column = box[0] - _SAME_COLUMN
     edges = (
         min(other[2], box[0])
         for n, other in boxes.items()
-        if n != number and other[0] < box[0] and other[1] < bottom and top < other[3] and not _around(other, box)
+        if n != number and other[0] < column and other[1] < bottom and top < other[3] and not _around(other, box)
     )
     return max(edges, default=0)
 
