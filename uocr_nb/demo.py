@@ -73,7 +73,8 @@ def _execute(source: Path, target: Path) -> None:
         # This very Python, whatever kernel another environment registered under the usual name.
         spec = Path(folder) / "uocr-demo"
         spec.mkdir()
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        # The kernel's own warnings (loopback without encryption) say nothing to somebody who tries a demo.
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
         (spec / "kernel.json").write_text(
             json.dumps({"argv": argv, "display_name": "Python 3 (uocr demo)", "language": "python"}), encoding="utf-8"
         )
@@ -90,7 +91,7 @@ def _execute(source: Path, target: Path) -> None:
             on_cell_executed=_tell,
         )
         try:
-            client.execute()
+            client.execute(cleanup_kc=True)
         except CellExecutionError as error:
             raise UocrError(
                 "The quickstart notebook stopped at a cell.",

@@ -47,7 +47,7 @@ class Lab:
         (settings / "overrides.json").write_text(
             json.dumps({"@jupyterlab/apputils-extension:notification": quiet}), encoding="utf-8"
         )
-        environment = {
+        self.environment = environment = {
             **os.environ,
             "HOME": str(home),
             "JUPYTERLAB_SETTINGS_DIR": str(home / "user-settings"),
@@ -107,12 +107,13 @@ class Notebook:
         self.wait_idle(seconds)
 
     def wait_idle(self, seconds: float = 300) -> None:
-        # Every code cell has its number, none a star, and the kernel is idle.
+        # Every code cell has its number (none a star), or one has failed; and the kernel is idle.
         self.page.wait_for_function(
             """() => {
-                const cells = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(e => e.textContent.trim());
-                const idle = document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]');
-                return idle && cells.length && cells.every(text => /\\[\\d+\\]/.test(text) || text === '[ ]:');
+                const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+                const done = prompts.length && prompts.every(e => /\\[\\d+\\]/.test(e.textContent));
+                const failed = document.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]') && !prompts.some(e => e.textContent.includes('*'));
+                return document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]') && (done || failed);
             }""",
             timeout=seconds * 1000,
         )

@@ -380,7 +380,7 @@ class Document:
 
     def _ipython_display_(self) -> None:
         # The cell that read the document has shown it already; NotImplementedError sends IPython on to the bundle.
-        if self.shown_already is not None and self.shown_already():
+        if self.show == "none" or (self.shown_already is not None and self.shown_already()):
             return
         raise NotImplementedError
 

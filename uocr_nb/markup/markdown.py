@@ -27,7 +27,6 @@ FURNITURE = frozenset({"header", "footer", "page_number"})
 Tables = Literal["html", "pipe"]
 
 _FIGURES = frozenset({"image", "chart"})
-_NOT_SHOWN = frozenset({"list"})
 _BULLET = re.compile(r"[-*+•] |[0-9]{1,3}[.)] ")
 
 # What could be read as HTML, as a link or picture, as emphasis or code, in the middle of a line.
@@ -50,10 +49,8 @@ _DOLLAR = "\ue000"
 
 
 def block_markdown(block: Block, *, tables: Tables = "html") -> str:
-    """Markdown of one block; "" for a list's container."""
+    """Markdown of one block; "" for one without text, such as a list's container."""
     text = block.text.replace(_DOLLAR, "")
-    if block.label in _NOT_SHOWN:
-        return ""
     if block.label == "table" or "<table" in text:
         return _with_tables(text, tables)
     if block.label in _FIGURES:
@@ -63,9 +60,7 @@ def block_markdown(block: Block, *, tables: Tables = "html") -> str:
 
 
 def block_text(block: Block) -> str:
-    """Plain text of one block: cells parted by tabs, formulas without their marks; "" for a list's container."""
-    if block.label in _NOT_SHOWN:
-        return ""
+    """Plain text of one block: cells parted by tabs, formulas without their marks."""
     if block.label == "table" or "<table" in block.text:
         parts = split_tables(block.text)
         return "\n".join(_table_text(parse_table(part)) if kind == "table" else part.strip() for kind, part in parts)

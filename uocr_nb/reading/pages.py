@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from uocr_nb.document.grammar import ParsedPage, parse_answer
+from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Block, Page, Status
 from uocr_nb.document.verdict import judge
+from uocr_nb.reading.parse import join_pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,19 +24,20 @@ def page_from_answer(
 ) -> Page:
     """The page that `answer` describes; `image` is the one that was sent."""
     parsed = parse_answer(answer.text)
-    page, extra = _as_one(parsed)
-    finish = None if answer.finish_reason == "loop" else answer.finish_reason
-    verdict = judge(page, raw=answer.text, finish_reason=finish, max_tokens=max_tokens)
-    blocks = page.blocks if verdict.keep is None else page.blocks[: verdict.keep]
+    page = parsed[0] if len(parsed) == 1 else join_pages(parsed)
+    joined = (
+        (f"The answer spoke of {len(parsed)} pages for one page image; they are joined.",) if len(parsed) > 1 else ()
+    )
+    verdict = judge(page, raw=answer.text, finish_reason=answer.finish_reason, max_tokens=max_tokens)
     status, reason = verdict.status, verdict.reason
     if answer.finish_reason == "loop" and status is not Status.LOOPING:
         status, reason = Status.LOOPING, "The answer began to repeat itself and was cut there."
-    if answer.finish_reason == "cut" and status in (Status.OK, Status.EMPTY, Status.UNBOXED):
+    if answer.finish_reason == "cut" and status is not Status.LOOPING:
         status, reason = Status.TRUNCATED, "The connection ended before the answer did."
     return replace(
         page_without_answer(position, image, spec, status, reason),
-        blocks=_with_confidence(blocks, answer),
-        warnings=(*image.notes, *extra, *page.warnings, *verdict.warnings),
+        blocks=_with_confidence(verdict.blocks, answer),
+        warnings=(*image.notes, *joined, *page.warnings, *verdict.warnings),
         raw=answer.text,
         tokens=answer.tokens,
         seconds=answer.seconds,
@@ -67,20 +69,6 @@ def better(first: Page, second: Page) -> Page:
         return page.status is Status.OK, sum(len(block.text) for block in page.blocks)
 
     return second if worth(second) >= worth(first) else first
-
-
-def _as_one(parsed: Sequence[ParsedPage]) -> tuple[ParsedPage, tuple[str, ...]]:
-    """One page image was sent, so one page comes back, whatever the answer says."""
-    if len(parsed) == 1:
-        return parsed[0], ()
-    last = parsed[-1]
-    joined = replace(
-        last,
-        blocks=tuple(block for page in parsed for block in page.blocks),
-        warnings=tuple(warning for page in parsed for warning in page.warnings),
-        preamble=parsed[0].preamble,
-    )
-    return joined, (f"The answer spoke of {len(parsed)} pages for one page image; they are joined.",)
 
 
 def _with_confidence(blocks: Sequence[Block], answer: Answer) -> tuple[Block, ...]:

@@ -1,0 +1,182 @@
+"""The quickstart as a new user sees it: in JupyterLab, reopened in every state, and as a page on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import Lab, browser, kernelspec, open_notebook, wait_until
+
+from uocr_nb.demo import quickstart
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+SHOTS = Path(__file__).parent / "shots"
+NAME = "quickstart.ipynb"
+
+# What must stand in the output of the PDF's cell, whatever state the notebook is in.
+WHOLE = """() => {
+    const roots = [...document.querySelectorAll('.uo-root')];
+    const first = roots[0];
+    if (!first) return null;
+    const paper = first.querySelector('img');
+    const box = first.querySelector('.uo-box');
+    const inside = box && paper ? (() => {
+        const a = box.getBoundingClientRect(), b = paper.getBoundingClientRect();
+        return a.left >= b.left - 6 && a.right <= b.right + 6 && a.top >= b.top - 6 && a.bottom <= b.bottom + 6;
+    })() : false;
+    const pane = first.querySelector('.uo-pane');
+    return {
+        roots: roots.length,
+        boxes: first.querySelectorAll('.uo-box').length,
+        inside,
+        picture: paper ? paper.naturalWidth : 0,
+        beside: pane && paper ? pane.getBoundingClientRect().left >= paper.getBoundingClientRect().left : false,
+        text: first.textContent,
+        tables: roots.reduce((n, root) => n + root.querySelectorAll('table').length, 0),
+        spans: roots.reduce((n, root) => n + root.querySelectorAll('td[rowspan], td[colspan], th[colspan], th[rowspan]').length, 0),
+        scripts: first.querySelectorAll('script').length,
+        errors: document.body.textContent.includes('Error displaying widget'),
+    };
+}"""
+
+
+def check_whole(seen: dict[str, Any] | None) -> None:
+    assert seen is not None, "no document is shown"
+    assert seen["roots"] == 2
+    assert seen["boxes"] > 10
+    assert seen["inside"], "the boxes are not on the page"
+    assert seen["picture"] > 300
+    assert seen["tables"] >= 2
+    assert seen["spans"] >= 2
+    assert "Machines That Learned to Read" in seen["text"]
+    assert "3 ok" in seen["text"]
+    assert not seen["errors"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    running = Lab(tmp_path_factory.mktemp("lab"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def executed(lab: Lab, chromium_path: str) -> Path:
+    """The quickstart, run top to bottom in JupyterLab and saved by it."""
+    SHOTS.mkdir(exist_ok=True)
+    notebook = json.loads(quickstart().read_text(encoding="utf-8"))
+    path = lab.folder / NAME
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    with browser(chromium_path) as context:
+        opened = open_notebook(context, lab, NAME)
+        opened.run_all(seconds=600)
+        check_whole(opened.page.evaluate(WHOLE))
+        for theme in ("JupyterLab Light", "JupyterLab Dark"):
+            opened.theme(theme)
+            opened.page.evaluate("() => document.querySelector('.uo-root').scrollIntoView()")
+            opened.page.screenshot(path=SHOTS / f"quickstart-{theme.split()[-1].lower()}.png")
+            ratios = opened.page.evaluate(CONTRAST)
+            assert min(ratios) >= 4.5, f"{theme}: text with a contrast of {min(ratios):.1f}"
+        opened.theme("JupyterLab Light")
+        opened.save()
+        wait_until(lambda: "uo-root" in path.read_text(encoding="utf-8"), 30, "the notebook to be saved")
+    return path
+
+
+# Contrast of the text in the rows with the ground that is really behind it.
+CONTRAST = """() => {
+    const parse = s => (s.match(/[\\d.]+/g) || []).map(Number);
+    const lum = c => { const f = c.slice(0, 3).map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+        return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
+    const ground = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+        if (c.length === 3 || (c.length === 4 && c[3] === 1)) return c; } return [255, 255, 255]; };
+    const out = [];
+    for (const e of document.querySelector('.uo-root').querySelectorAll('.uo-pane *, .uo-head *, .uo-summary *')) {
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+        if (!e.getClientRects().length) continue;
+        let alpha = 1; for (let p = e; p && !p.classList.contains('uo-root'); p = p.parentElement) alpha *= Number(getComputedStyle(p).opacity);
+        const back = ground(e), raw = parse(getComputedStyle(e).color), own = (raw.length === 4 ? raw[3] : 1) * alpha;
+        const ink = raw.slice(0, 3).map((v, i) => v * own + back[i] * (1 - own));
+        const a = lum(ink), b = lum(back);
+        out.push((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+    }
+    return out;
+}"""
+
+
+def test_quickstart_runs_top_to_bottom_in_lab(executed: Path) -> None:
+    notebook = json.loads(executed.read_text(encoding="utf-8"))
+    outputs = [output for cell in notebook["cells"] if cell["cell_type"] == "code" for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert not [output for output in outputs if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
+    assert "widgets" not in notebook["metadata"]
+    shown = [output for output in outputs if "uo-root" in "".join(output.get("data", {}).get("text/html", ""))]
+    assert len(shown) == 2, "each document is shown once"
+    for output in shown:
+        assert set(output["data"]) == {"text/html", "text/markdown", "text/plain"}
+        assert len("".join(output["data"]["text/html"])) < 2_000_000
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_reopened_without_a_kernel_it_shows_everything(
+    lab: Lab, chromium_path: str, executed: Path, trusted: bool
+) -> None:
+    name = f"reopened-{trusted}.ipynb"
+    notebook = json.loads(executed.read_text(encoding="utf-8"))
+    notebook["metadata"] = kernelspec("no-such-kernel")
+    if not trusted:
+        # Changed outside Lab, as by somebody who sent it: its signature no longer fits.
+        notebook["cells"].append({"cell_type": "markdown", "id": "added", "metadata": {}, "source": "added"})
+    (lab.folder / name).write_text(json.dumps(notebook), encoding="utf-8")
+    if trusted:
+        import subprocess
+        import sys
+
+        subprocess.run(
+            [sys.executable, "-m", "jupyter", "trust", str(lab.folder / name)], check=True, env=lab.environment, timeout=60
+        )
+    with browser(chromium_path) as context:
+        opened = open_notebook(context, lab, name)
+        opened.page.wait_for_selector(".uo-root", timeout=60_000)
+        opened.page.wait_for_function("() => document.querySelector('.uo-root img').complete", timeout=30_000)
+        check_whole(opened.page.evaluate(WHOLE))
+        opened.page.screenshot(path=SHOTS / f"{name.removesuffix('.ipynb')}.png")
+
+
+@pytest.mark.parametrize("width", [480, 900, 1400])
+def test_as_a_page_on_disk_it_needs_no_network(chromium_path: str, executed: Path, tmp_path: Path, width: int) -> None:
+    from nbconvert import HTMLExporter
+
+    body, _ = HTMLExporter().from_filename(str(executed))
+    page_file = tmp_path / "quickstart.html"
+    page_file.write_text(body, encoding="utf-8")
+    with browser(chromium_path, offline=True, viewport={"width": width, "height": 1200}) as context:
+        page = context.new_page()
+        page.goto(page_file.as_uri(), wait_until="load")
+        page.wait_for_selector(".uo-root")
+        check_whole(page.evaluate(WHOLE))
+        page.screenshot(path=SHOTS / f"nbconvert-{width}.png")
+        # Nothing scrolls sideways but tables.
+        assert page.evaluate("() => document.querySelector('.uo-root').scrollWidth <= document.querySelector('.uo-root').clientWidth + 1")
+
+
+def test_the_saved_page_of_a_document_needs_no_network(chromium_path: str, executed: Path, tmp_path: Path) -> None:
+    import uocr_nb
+
+    saved = executed.parent / "scan.json"
+    shutil.copy(saved, tmp_path / "scan.json")
+    document = uocr_nb.load(tmp_path / "scan.json")
+    written = document.save(tmp_path / "scan.html")
+    with browser(chromium_path, offline=True) as context:
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(written.as_uri(), wait_until="load")
+        assert page.locator(".uo-page").count() == 3
+        assert "Machines That Learned to Read" in page.locator(".uo-root").inner_text()
+        assert not errors
