@@ -12,6 +12,7 @@ import numpy as np
 from uocr_nb.document.model import Block
 from uocr_nb.local_server.blocks import Run, page_blocks
 from uocr_nb.local_server.frame import Frame, skew_of
+from uocr_nb.local_server.gutters import cut_at_gutters
 from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.layout import LayoutModel
 from uocr_nb.local_server.pictures import find_pictures
@@ -100,17 +101,20 @@ class Engine:
         quads = self.reader.find(frame.image)
         if quads and lies_sideways(quads):
             frame, quads, rules = self._turned(frame, quads, rules, (0, 1, 3), check)
-        lines = self.reader.read(frame.image, quads, check)
+        lines = self._read(frame, quads, check)
         if doubtful(lines):
             turned, quads, rules = self._turned(frame, quads, rules, (0, 2), check)
             if turned is not frame:
-                frame, lines = turned, self.reader.read(turned.image, quads, check)
+                frame, lines = turned, self._read(turned, quads, check)
         lean = skew_of(quads)
         if lean:
             # Upright boxes of leaning lines reach into one another, and rules of a leaning table are not found.
             frame, rules = _unruled(frame.straightened(lean))
-            lines = self.reader.read(frame.image, self.reader.find(frame.image), check)
+            lines = self._read(frame, self.reader.find(frame.image), check)
         return frame, lines, rules
+
+    def _read(self, frame: Frame, quads: list[Quad], check: Callable[[], None] | None) -> list[Line]:
+        return self.reader.read(frame.image, cut_at_gutters(frame.image, quads), check)
 
     def _turned(
         self,

@@ -70,16 +70,28 @@ def _are_columns(left: Sequence[Rect], right: Sequence[Rect], unit: float) -> bo
     """Tell columns of running text from the two sides of a form or a bill, which are read row by row."""
     if min(len(left), len(right)) < 2 or not _side_by_side(left, right):
         return False
-    filled = min(_filled(left), _filled(right))
+    if (
+        min(_filled(left, unit), _filled(right, unit)) > 0.7
+        and min(_middle_width(left), _middle_width(right)) > 6 * unit
+    ):
+        return True
     fewer, more = sorted((left, right), key=len)
     partnered = sum(1 for box in fewer if any(abs(box.cy - other.cy) < 0.4 * unit for other in more))
-    return filled > 0.7 or partnered < 0.6 * len(fewer)
+    return partnered < 0.6 * len(fewer)
 
 
-def _filled(boxes: Sequence[Rect]) -> float:
-    """Share of the width that the middle line fills; lines of running text fill nearly all."""
+def _middle_width(boxes: Sequence[Rect]) -> float:
+    return median(box.width for box in boxes)
+
+
+def _filled(boxes: Sequence[Rect], unit: float) -> float:
+    """Share of its column that the middle line fills; lines of running text fill nearly all."""
+    cut = _best_cut(boxes, 0.2 * unit, len(boxes) // 10) if len(boxes) > 11 else None
+    if cut is not None:
+        sides = [[box for box in boxes if box.x2 <= cut], [box for box in boxes if box.x1 >= cut]]
+        return min(_filled(side, unit) for side in sides)
     width = union(boxes).width
-    return median(box.width for box in boxes) / width if width else 1.0
+    return _middle_width(boxes) / width if width else 1.0
 
 
 def _side_by_side(left: Sequence[Rect], right: Sequence[Rect]) -> bool:
