@@ -100,7 +100,7 @@ class Engine:
         frame, rules = _unruled(frame)
         quads = self.reader.find(frame.image)
         if quads and lies_sideways(quads):
-            frame, quads, rules = self._turned(frame, quads, rules, (0, 1, 3), check)
+            frame, quads, rules = self._turned(frame, quads, rules, (1, 3), check)
         lines = self._read(frame, quads, check)
         if doubtful(lines):
             turned, quads, rules = self._turned(frame, quads, rules, (0, 2), check)

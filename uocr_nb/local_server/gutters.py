@@ -22,6 +22,8 @@ CORRIDOR_WIDTH = 0.3
 """Width of a corridor in line heights."""
 PART_WIDTH = 5.0
 """Least width in line heights of what is cut off: bullets and numbers stay with their lines."""
+SLIVER = 1.3
+"""Up to this width in line heights what lies beyond a corridor is the edge of the neighbour's first letter."""
 WIDER = 1.6
 """How much wider than the line's other gaps the one in the corridor must be; else it is a space of a heading."""
 
@@ -62,9 +64,14 @@ def _ink(image: Image, unit: float) -> tuple[NDArray[np.bool_], float]:
 def _corridors(ink: NDArray[np.bool_], unit: float) -> NDArray[np.bool_]:
     import cv2  # noqa: PLC0415
 
-    kernel = np.ones((round(CORRIDOR_LINES * unit), max(2, round(CORRIDOR_WIDTH * unit))), np.uint8)
-    white = (~ink).astype(np.uint8)
-    return np.asarray(cv2.morphologyEx(white, cv2.MORPH_OPEN, kernel), dtype=bool)
+    def kernel(high: float, wide: float) -> NDArray[np.uint8]:
+        return np.ones((max(1, round(high * unit)), max(2, round(wide * unit))), np.uint8)
+
+    # A corridor has text on both sides all along: empty bands between blocks do not make one longer.
+    beside = cv2.morphologyEx(ink.astype(np.uint8), cv2.MORPH_CLOSE, kernel(0, 4))
+    beside = cv2.morphologyEx(beside, cv2.MORPH_CLOSE, kernel(2.8, 0))
+    white = ((beside > 0) & ~ink).astype(np.uint8)
+    return np.asarray(cv2.morphologyEx(white, cv2.MORPH_OPEN, kernel(CORRIDOR_LINES, CORRIDOR_WIDTH)), dtype=bool)
 
 
 def _cut(quad: Quad, ink: NDArray[np.bool_], corridors: NDArray[np.bool_], scale: float, unit: float) -> list[Quad]:
@@ -73,20 +80,27 @@ def _cut(quad: Quad, ink: NDArray[np.bool_], corridors: NDArray[np.bool_], scale
     rows = slice(max(0, int(top + margin)), max(1, int(bottom - margin)))
     left, right = (int(v * scale) for v in (quad[:, 0].min(), quad[:, 0].max()))
     gaps = _white_runs(~ink[rows, left:right].any(axis=0))
-    if len(gaps) < 2:
+    if not gaps:
         return [quad]
     usual = median(end - start for start, end in gaps)
-    least = PART_WIDTH * unit * scale
+    least, sliver = PART_WIDTH * unit * scale, SLIVER * unit * scale
     cuts: list[float] = []
-    last = 0.0
+    first, last = 0.0, 0.0
     for start, end in gaps:
         middle = (start + end) / 2
+        rest = right - left - middle
         through = corridors[rows, left + start : left + end].all(axis=0).any()
         alone = len(gaps) < 4 or end - start >= WIDER * usual
-        if through and alone and middle - last >= least and right - left - middle >= least:
+        if not through or not alone:
+            continue
+        if middle < sliver:
+            first = middle
+        elif rest < sliver or (middle - last >= least and rest >= least):
             cuts.append((left + middle) / scale)
             last = middle
-    return _parts(quad, cuts)
+            if rest < sliver:
+                return _parts(quad, cuts, first=(left + first) / scale if first else None)[:-1]
+    return _parts(quad, cuts, first=(left + first) / scale if first else None)
 
 
 def _white_runs(white: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -96,13 +110,14 @@ def _white_runs(white: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(a, b) for a, b in runs if b - a >= 3 and a > 0 and b < len(white)]
 
 
-def _parts(quad: Quad, cuts: Sequence[float]) -> list[Quad]:
-    """Cut `quad` at each x."""
+def _parts(quad: Quad, cuts: Sequence[float], *, first: float | None) -> list[Quad]:
+    """Cut `quad` at each x; what lies before `first` is dropped."""
     parts: list[Quad] = []
     rest = quad
-    for x in cuts:
+    for x in ([] if first is None else [first]) + list(cuts):
         share = (x - rest[0, 0]) / max(1.0, float(rest[1, 0] - rest[0, 0]))
         above, below = rest[0] + (rest[1] - rest[0]) * share, rest[3] + (rest[2] - rest[3]) * share
         parts.append(np.stack([rest[0], above, below, rest[3]]).astype(np.float32))
         rest = np.stack([above, rest[1], rest[2], below]).astype(np.float32)
-    return [*parts, rest]
+    parts.append(rest)
+    return parts if first is None else parts[1:]

@@ -14,6 +14,8 @@ __all__ = ["find_gutter", "reading_order"]
 
 GUTTER_CROSSED = 0.05
 """Share of a block's lines that may run across a gutter (measured)."""
+OVERHANG = 1.5
+"""Line heights by which a block may reach over the border of its column."""
 CUT_CROSSED = 0.12
 """Share of blocks' lines that may cross a vertical cut when no clean cut is there (measured)."""
 
@@ -139,7 +141,11 @@ def _splits(boxes: Sequence[Rect], cut: float) -> bool:
 
 def _vertical_cut(boxes: Sequence[Rect], unit: float) -> float | None:
     """Middle of the widest gap along x that no box crosses and that has blocks side by side."""
-    gaps = _gaps([(box.x1, box.x2) for box in boxes], 0.4 * unit)
+    # A block may overhang by a letter or two: what the detector took from its neighbour.
+    lean = [min(OVERHANG * unit, 0.1 * box.width) for box in boxes]
+    gaps = _gaps([(box.x1, box.x2) for box in boxes], 0.4 * unit) or _gaps(
+        [(box.x1 + by, box.x2 - by) for box, by in zip(boxes, lean, strict=True)], 0.8 * unit
+    )
     for start, end in sorted(gaps, key=lambda gap: gap[0] - gap[1]):
         cut = (start + end) / 2
         if _splits(boxes, cut):

@@ -15,6 +15,8 @@ __all__ = ["Piece", "cut_at", "cut_line", "split_line"]
 
 WORD_GAP = 0.9
 """Gap in line heights at which one line holds two cells (measured)."""
+WIDER = 1.2
+"""How much wider than the other spaces of a line the one between two columns is."""
 
 Marks = tuple[tuple[float, float], ...]
 
@@ -78,23 +80,18 @@ def cut_at(piece: Piece, borders: Sequence[float]) -> list[Piece]:
         if near is None or abs(near[1] - border) > 0.7 * piece.box.height or near[0] in cuts:
             return [piece]
         cuts.append(near[0])
+    # One space like all others is a space, not the border of a column.
+    steps = {n: piece.marks[solid[n + 1]][0] - piece.marks[solid[n]][0] for n, _ in spaces}
+    others = [step for n, step in steps.items() if n not in cuts]
+    if others and min(steps[n] for n in cuts) < WIDER * median(others):
+        return [piece]
     return _parts(piece, solid, sorted(cuts), advance)
 
 
 def cut_line(line: Line, border: float) -> list[Line]:
     """Cut a line that runs over a gutter at `border`, where its words stand further apart than elsewhere."""
-    if len(line.marks) != len(line.text) or line.tall:
-        return [line]
-    solid = [n for n, char in enumerate(line.text) if not char.isspace()]
-    steps = [(line.marks[b][0] - line.marks[a][0], b > a + 1) for a, b in pairwise(solid)]
-    spaces = [step for step, is_space in steps if is_space]
-    parts = cut_at(Piece(line.box, line.text, line.score, line.marks), [border])
-    if len(parts) != 2 or not spaces:
-        return [line]
-    here = parts[1].marks[0][0] - parts[0].marks[-1][0]
-    if len(spaces) > 2 and here < 1.15 * median(spaces):
-        return [line]
-    return [Line(part.box, part.text, part.score, part.marks) for part in parts]
+    parts = cut_at(Piece(line.box, line.text, line.score, () if line.tall else line.marks), [border])
+    return [line] if len(parts) == 1 else [Line(part.box, part.text, part.score, part.marks) for part in parts]
 
 
 def _advance(marks: Marks, solid: Sequence[int], height: float) -> float:

@@ -22,6 +22,8 @@ SAMPLE = 6
 """Lines that are read to compare two directions."""
 DOUBTFUL = 0.9
 """Mean score below which a page may be upside down (upright pages score 0.94 and more, also Fraktur)."""
+READABLE = 0.6
+"""Mean score below which nothing was read: Chinese set upright looks like a page on its side."""
 CLEARLY = 0.04
 """By how much another direction must read better."""
 
@@ -63,10 +65,13 @@ def sample_score(reader: TextReader, image: Image, quads: Sequence[Quad], check:
 def quarter_turns(
     reader: TextReader, image: Image, quads: Sequence[Quad], candidates: Sequence[int], check: Callable[[], None] | None
 ) -> int:
-    """Which of `candidates` (quarter turns against the clock) reads best; 0 unless one is clearly better."""
+    """Find which of `candidates` (quarter turns against the clock) reads best; 0 unless it reads clearly better.
+
+    For a page on its side, 0 is no candidate: its lines are turned one by one to be read, whichever way they run.
+    """
     scores = {turn: _turned_score(reader, image, quads, turn, check) for turn in candidates}
     best = max(scores, key=lambda turn: scores[turn])
-    return best if scores[best] > scores.get(0, 0.0) + CLEARLY else 0
+    return best if scores[best] > scores.get(0, READABLE) + CLEARLY else 0
 
 
 def _turned_score(

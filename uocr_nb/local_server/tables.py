@@ -79,13 +79,13 @@ def build_table(pieces: Sequence[Piece], rules: Rules | None = None) -> list[Cel
         row.open_edges = _open_edges(row, edges, upright, rules)
     rows = _wrapped_between_rules(_wrapped_headings(rows, edges), edges, level, area)
     rows = _continued(rows, edges, unit, pitch)
+    _settle(rows, edges)
     cells: list[Cell] = []
     for number, row in enumerate(rows):
         below = rows[number + 1].middle if number + 1 < len(rows) else row.middle
         under = [rule for rule in level if row.middle < rule.cy < below and rule.width < 0.9 * area.width]
         cells += _row_cells(row, number, edges, under)
-        last = number == len(rows) - 1
-        cells += [replace(cell, rowspan=1 if last else 2) for cell in _row_cells(_Row(row.loose, []), number, edges)]
+        cells += [replace(cell, rowspan=2) for cell in _row_cells(_Row(row.loose, []), number, edges)]
     cells = _spans_by_rules(cells, rows, edges, level)
     return sorted(cells, key=lambda cell: (cell.row, cell.col))
 
@@ -144,7 +144,9 @@ def _half_way(above: Sequence[Piece], here: Sequence[Piece], below: Sequence[Pie
     if down - up > 1.35 * pitch or min(mid - up, down - mid) < 0.25 * (down - up):
         return False
     others = [piece.box for piece in (*above, *below)]
-    return not any(piece.box.overlap_x(other) > 0.3 * piece.box.height for piece in here for other in others)
+    return not any(
+        piece.box.overlap_x(other) > 0.3 * min(piece.box.height, piece.box.width) for piece in here for other in others
+    )
 
 
 def _columns(rows: Sequence[_Row], unit: float, upright: Sequence[float]) -> list[float]:
@@ -360,6 +362,20 @@ def _row_cells(row: _Row, number: int, edges: Sequence[float], under: Sequence[R
         Cell(number, first, 1, last - first + 1, _by_line(members))
         for first, last, members in _places(row, edges, under)
     ]
+
+
+def _settle(rows: Sequence[_Row], edges: Sequence[float]) -> None:
+    """Put loose pieces into their upper row where the places below are taken, or there is no row below."""
+    for number, row in enumerate(rows):
+        near = rows[number : number + 2]
+        taken = {c for other in near for first, last, _ in _places(other, edges) for c in range(first, last + 1)}
+        loose: list[Piece] = []
+        for first, last, members in _places(_Row(row.loose, []), edges):
+            if len(near) < 2 or taken.intersection(range(first, last + 1)):
+                row.pieces += members
+            else:
+                loose += members
+        row.loose = loose
 
 
 def _by_line(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
