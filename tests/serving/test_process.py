@@ -313,7 +313,6 @@ def test_a_cancelled_start_leaves_nothing(
     [
         ("cpuu", {}, "There is no engine"),
         ("cpu:big", {}, "has no variant"),
-        ("vllm", {}, "cannot be started from here"),
         ("localhost:8000", {}, "not a URL"),
         ("cpu", {"engine": "vllm"}, "--engine does not go with cpu"),
         ("cpu", {"headers": {"A": "B"}}, "--header does not go with cpu"),

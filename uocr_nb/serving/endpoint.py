@@ -9,15 +9,16 @@ import secrets
 import threading
 import time
 from collections import deque
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uocr_nb.errors import EndpointError, UocrError
 from uocr_nb.support import loop
+from uocr_nb.support.durations import show_clock
 from uocr_nb.support.net import Secret, client_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
     from types import TracebackType
 
     import httpx2
@@ -31,6 +32,9 @@ __all__ = ["Endpoint"]
 _KEPT_LINES = 2000
 _READ_TIMEOUT = 600.0
 """Seconds of silence from an engine: a dense page on a slow machine may take minutes to its first word."""
+
+_SOON = 300.0
+"""Seconds before its end from which an endpoint says so."""
 
 _PLACES = {"process": " on this machine", "url": ""}
 
@@ -47,8 +51,8 @@ class Host(Protocol):
     def ask_to_stop(self) -> None:
         """Begin to stop, without waiting."""
 
-    def finish_stop(self, within: float) -> None:
-        """Wait so many seconds for the end, then force it."""
+    def finish_stop(self, within: float) -> bool | None:
+        """Wait so many seconds for the end, then force it; False when it is not sure yet."""
 
     def let_go_in_child(self) -> None:
         """Close what a forked child has inherited and its parent's engine lives by."""
@@ -60,7 +64,7 @@ class Endpoint:
     Attributes
     ----------
     id : str
-        Unlike that of any other endpoint.
+        Unlike that of any other endpoint; that of its Job where it runs in one.
     name : str
         What it is called here; unique among the endpoints of this kernel.
     base_url : str
@@ -76,11 +80,14 @@ class Endpoint:
     deadline : datetime or None
         When it ends by itself.
     price : float or None
-        US dollars an hour; None when unknown.
+        US dollars an hour, the exposed port of a Job included; None when unknown.
+    job_id : str
+        Id of its Job on the Hub; empty where it runs in none.
     """
 
     def __init__(self, plan: Plan, profile: EngineProfile | None, name: str) -> None:
-        self.id = secrets.token_hex(6)
+        self.uid = secrets.token_hex(6)
+        self.job_id = ""
         self.name = name
         self.plan = plan
         self.base_url = plan.url
@@ -89,10 +96,11 @@ class Endpoint:
         self.price: float | None = 0.0 if plan.host == "process" else None
         self.failure: UocrError | None = None
         self.pages_read = 0
+        self._meter: tuple[float, float | None] | None = None
         self._began = time.monotonic()
         self._ended: float | None = None
         self._profile = profile
-        self._state: State = "starting"
+        self._state: State = "queued" if plan.host == "hf" else "starting"
         self._key = Secret("")
         self._headers: dict[str, Secret] = {}
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -103,6 +111,11 @@ class Endpoint:
         self._runs_on: Host | None = None
 
     # ------------------------------------------------------------------ what it is
+    @property
+    def id(self) -> str:
+        """Unlike that of any other endpoint; that of its Job where it runs in one."""
+        return self.job_id or self.uid
+
     @property
     def profile(self) -> EngineProfile:
         """How its engine is asked."""
@@ -121,7 +134,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Where it runs: ``process`` or ``url``."""
+        """Where it runs: ``hf``, ``docker``, ``process`` or ``url``."""
         return self.plan.host
 
     @property
@@ -141,8 +154,30 @@ class Endpoint:
 
     @property
     def spent(self) -> float:
-        """US dollars spent so far."""
-        return 0.0
+        """US dollars spent so far; 0 where nothing is paid here or the price is unknown."""
+        return (self.price or 0.0) * self.billed / 3600
+
+    @property
+    def billed(self) -> float:
+        """Seconds that are paid for so far: those that a Job has run, not those in the queue."""
+        meter = self._meter
+        if meter is None:
+            return 0.0
+        began, ended = meter
+        return max(0.0, (time.monotonic() if ended is None else ended) - began)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until it ends by itself; None when it does not."""
+        if self.deadline is None:
+            return None
+        return max(0.0, (self.deadline - datetime.now(UTC)).total_seconds())
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether less than five minutes are left."""
+        left = self.time_left
+        return self._state == "ready" and left is not None and left < _SOON
 
     @property
     def ran(self) -> float:
@@ -175,9 +210,36 @@ class Endpoint:
         self._lines.append(shown)
         return shown
 
+    def leave_queue(self) -> None:
+        """Note that its machine was found."""
+        with self._lock:
+            if self._state == "queued":
+                self._state = "starting"
+
+    def start_meter(self, ran: float = 0.0) -> None:
+        """Note that it is paid for, since `ran` seconds."""
+        if self._meter is None:
+            self._meter = (time.monotonic() - ran, None)
+
+    def stop_meter(self, ran: float | None = None) -> None:
+        """Note that it is paid for no longer; after `ran` seconds where that is known."""
+        if self._meter is not None and self._meter[1] is None:
+            began = self._meter[0]
+            self._meter = (began, began + ran if ran else time.monotonic())
+
+    def settle(self) -> None:
+        """Note that what `finish_stop` did not wait for has come about."""
+        with self._lock:
+            if self._state == "stopping":
+                self._state, self._ended = "stopped", time.monotonic()
+
+    def renew_key(self, key: Secret) -> None:
+        """Take a newer key for the same address."""
+        self._key = key
+
     def _become_ready(self) -> None:
         with self._lock:
-            if self._state == "starting":
+            if self._state in ("queued", "starting"):
                 self._state = "ready"
                 return
         # Its engine ended between its first answer and now, or somebody stopped it.
@@ -199,7 +261,7 @@ class Endpoint:
             failure = error if isinstance(error, UocrError) else None
             self.fail(failure or EndpointError(f"{self.name} was not started.", "The start was interrupted."))
             host.ask_to_stop()
-            await asyncio.to_thread(host.finish_stop, 1.0)
+            await asyncio.to_thread(host.finish_stop, 3.0 if self.plan.host == "hf" else 1.0)
             raise
         self._become_ready()
 
@@ -240,11 +302,13 @@ class Endpoint:
 
     def finish_stop(self, within: float) -> None:
         """Wait for the end of what `ask_to_stop` began; force it after so many seconds."""
-        if self._runs_on is not None:
-            self._runs_on.finish_stop(within)
+        sure = self._runs_on is None or self._runs_on.finish_stop(within) is not False
         self._drop_client()
         with self._lock:
-            self._state, self._ended = "stopped", time.monotonic()
+            # A Job whose cancel nobody has accepted yet is not said to have stopped.
+            if sure:
+                self._state = "stopped"
+            self._ended = time.monotonic()
 
     def let_go_in_child(self) -> None:
         """Close what this forked child has inherited and the engine lives by."""
@@ -344,15 +408,17 @@ class Endpoint:
 
     # ------------------------------------------------------------------ how it shows itself
     def __repr__(self) -> str:
-        at = f", {self.base_url}" if self.base_url else ""
+        at = f", {self.base_url}" if self.base_url else f", Job {self.job_id}" if self.job_id else ""
         return f"<Endpoint {self.name}: {self._state}{at}>"
 
     def describe(self) -> str:
         """Say in one line what it is: state, engine and place, address, money."""
-        what = self.engine + _PLACES.get(self.host, f" on {self.host}")
-        parts = [self._state, what, self.base_url]
+        what = self.engine + _PLACES.get(self.host, f" on {self.plan.flavor or self.host}")
+        parts = [f"stops in {show_clock(self.time_left or 0)}" if self.ends_soon else self._state, what, self.base_url]
+        if self._state == "ready" and self.time_left is not None and not self.ends_soon:
+            parts.append(f"{show_clock(self.time_left)} left")
         if self.price is not None:
-            parts.append(f"${self.spent:.2f}")
+            parts.append(f"${self.spent:.2f}" + (" spent" if self.host == "hf" else ""))
         return "   ".join(part for part in parts if part)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002

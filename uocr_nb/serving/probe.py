@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import re
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 WORD = "Ready"
 """What is written on the test page."""
+
+UNGUARDED = "The repetition guard is left out: the server refuses it (--enable-custom-logit-processor allows it)."
 
 _TINY_TOKENS = 200
 _TINY_SECONDS = 120.0
@@ -102,6 +105,37 @@ def test_page() -> str:
     file = io.BytesIO()
     page.save(file, "PNG")
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def doubts(answer: str) -> list[str]:
+    """Say what the answer to the test page leaves in doubt."""
+    if not answer.strip():
+        return ["The test page got an empty answer; pages may come back empty too."]
+    notes = []
+    if "<|det|>" not in answer:
+        notes.append(
+            "The answer came without its tags: something on the way drops skip_special_tokens. "
+            "Boxes are still read; tables lose their cells."
+        )
+    if not says_the_word(answer):
+        notes.append(f"The test page says {WORD!r} and was read as {answer.strip()[:60]!r}.")
+    return notes
+
+
+async def look_for_models(endpoint: Endpoint) -> tuple[int, dict[str, Any] | None]:
+    """Ask once, at an address where nothing may listen yet, for ``/v1/models``; the status, and what it serves."""
+    import httpx2  # noqa: PLC0415 - heavy
+
+    try:
+        response = await endpoint.http().get(endpoint.base_url + "/models", timeout=5.0)
+    except httpx2.TransportError:
+        return 0, None
+    models = None
+    # A login page is answered by 200 as well.
+    with contextlib.suppress(json.JSONDecodeError, UnicodeDecodeError):
+        models = response.json() if response.status_code == 200 else None
+    good = isinstance(models, dict) and isinstance(models.get("data"), list) and bool(models["data"])
+    return response.status_code, models if good else None
 
 
 async def _send(endpoint: Endpoint, method: str, url: str, **options: Any) -> httpx2.Response:

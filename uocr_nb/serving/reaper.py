@@ -17,9 +17,12 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.serving import ledger
+from uocr_nb.serving.hub import ending
 from uocr_nb.support.platform import (
     Identity,
     end_group,
@@ -30,7 +33,7 @@ from uocr_nb.support.platform import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 _GRACE = 2.0
 """Seconds that an engine gets between the request to end and the force."""
@@ -50,7 +53,37 @@ def _remove_folder(thing: dict[str, Any]) -> None:
     shutil.rmtree(thing["path"], ignore_errors=True)
 
 
-ENDINGS: dict[str, Callable[[dict[str, Any]], None]] = {"process": _end_process, "folder": _remove_folder}
+def _run_command(thing: dict[str, Any]) -> None:
+    ledger.run_cleanup(tuple(thing["command"]))
+    if thing.get("entry"):
+        Path(thing["entry"]).unlink(missing_ok=True)
+
+
+def _end_job(thing: dict[str, Any]) -> None:
+    """Cancel a Job, or the one that turns up under a mark."""
+    entry = Path(thing["entry"])
+    if not ledger.claim(entry):
+        return  # the next kernel was quicker
+    try:
+        ask = ending.caller_of(thing["call"]).ask
+        if thing["job"]:
+            until = time.monotonic() + thing["seconds"]
+            done = ending.end_job(ask, thing["path"], asked=bool(thing.get("asked")), until=until)
+        else:
+            done = ending.end_marked(ask, thing["namespace"], thing["mark"])
+            # Not made, or made later than anybody waits: the next kernel looks once more.
+        if done:
+            entry.unlink(missing_ok=True)
+    finally:
+        ledger.release(entry)
+
+
+ENDINGS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "process": _end_process,
+    "command": _run_command,
+    "job": _end_job,
+    "folder": _remove_folder,
+}
 """How each kind of thing is ended."""
 
 
@@ -93,22 +126,29 @@ def _note(message: dict[str, Any], things: dict[str, dict[str, Any]]) -> None:
         things[message["id"]] = message
     elif message["do"] == "forget":
         things.pop(message["id"], None)
+    elif message["do"] == "asked" and message["id"] in things:
+        things[message["id"]]["asked"] = True
     elif message["do"] == "done":
         things.clear()
 
 
 def _end_all(things: dict[str, dict[str, Any]]) -> None:
     """End everything at the same time, folders after the processes that may write to them."""
+    # A Hub that does not answer must not keep folders on the disk.
+    jobs = _begin(thing for thing in things.values() if thing["kind"] == "job")
     for folders in (False, True):
-        threads = [
-            threading.Thread(target=_end_one, args=(thing,))
-            for thing in things.values()
-            if (thing["kind"] == "folder") is folders
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
+        kinds = ("folder",) if folders else ("process", "command")
+        for thread in _begin(thing for thing in things.values() if thing["kind"] in kinds):
             thread.join()
+    for thread in jobs:
+        thread.join()
+
+
+def _begin(things: Iterable[dict[str, Any]]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=_end_one, args=(thing,)) for thing in things]
+    for thread in threads:
+        thread.start()
+    return threads
 
 
 def _end_one(thing: dict[str, Any]) -> None:
@@ -138,6 +178,39 @@ class Reaper:
     def watch_folder(self, name: str, path: Path) -> None:
         """Have a folder removed after this process."""
         self._watch(name, {"kind": "folder", "path": str(path)})
+
+    def watch_command(self, name: str, command: Sequence[str], entry: Path) -> None:
+        """Have a command run after this process (one that removes a container), and its ledger entry removed."""
+        self._watch(name, {"kind": "command", "command": list(command), "entry": str(entry)})
+
+    def watch_mark(self, name: str, call: dict[str, Any], namespace: str, mark: str, entry: Path) -> None:
+        """Have the Job looked for and cancelled after this process that is being asked for now.
+
+        Parameters
+        ----------
+        name : str
+            Under which it is watched; `watch_job` takes its place.
+        call : dict
+            How the Hub is asked, from `uocr_nb.serving.hub.token.for_watchdog`.
+        namespace, mark : str
+            Where and by which label it is found.
+        entry : Path
+            Its ledger entry.
+        """
+        more = {"job": "", "namespace": namespace, "mark": mark, "entry": str(entry)}
+        self._watch(name, {"kind": "job", "call": call, **more})
+
+    def watch_job(self, name: str, call: dict[str, Any], path: str, job_id: str, seconds: float, entry: Path) -> None:
+        """Have a Job cancelled after this process; tried for so many seconds, after which its own timeout has come."""
+        more = {"job": job_id, "path": path, "seconds": seconds, "entry": str(entry)}
+        self._watch(name, {"kind": "job", "call": call, **more})
+
+    def asked(self, name: str) -> None:
+        """Note that a Job's end is being asked for now, so that it is looked at before that is done again."""
+        with self._lock:
+            if name in self._things:
+                self._things[name]["asked"] = True
+                self._send({"do": "asked", "id": name})
 
     def forget(self, name: str) -> None:
         """No longer watch what was named so."""
@@ -187,21 +260,25 @@ class Reaper:
             self._program.stdin.write(json.dumps(message).encode() + b"\n")
 
     def done(self) -> None:
-        """Let it go: everything has been ended in order."""
+        """Let it go: what has not been ended in order is its business now."""
         with self._lock:
+            left = any(thing["kind"] != "folder" for thing in self._things.values())
             self._things.clear()
             if self._program is not None:
-                with contextlib.suppress(OSError):
-                    self._write({"do": "done"})
-                self._close()
+                if not left:
+                    with contextlib.suppress(OSError):
+                        self._write({"do": "done"})
+                self._close(wait=0.0 if left else 0.5)
 
-    def _close(self) -> None:
+    def _close(self, wait: float = 0.5) -> None:
         program, self._program = self._program, None
         if program is not None and program.stdin is not None:
             with contextlib.suppress(OSError):
                 program.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                program.wait(0.5)
+                program.wait(wait)
+            if program.returncode is None:
+                program.returncode = 0  # it goes on without its parent, which must not warn of it
 
     def let_go_in_child(self) -> None:
         """Close the pipe's end that a forked child got, so that the end of the parent is seen at once."""

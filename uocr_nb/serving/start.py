@@ -8,12 +8,14 @@ import os
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from uocr_nb.errors import EndpointError
 from uocr_nb.serving import engines, ledger
 from uocr_nb.serving.endpoint import Endpoint
 from uocr_nb.serving.hosts import HOSTS
+from uocr_nb.serving.hub.sweep import sweep_jobs
+from uocr_nb.serving.hub.token import find_token
 from uocr_nb.serving.plan import Options, Plan, StartEvent, make_plan
 from uocr_nb.serving.reaper import reaper
 from uocr_nb.support import loop
@@ -21,7 +23,7 @@ from uocr_nb.support.durations import show_seconds
 from uocr_nb.support.state import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from uocr_nb.serving.plan import Say
 
@@ -63,6 +65,25 @@ def serve(
     env: Mapping[str, str] | None = None,
     port: int | None = None,
     low_memory: bool = False,
+    on: str | None = None,
+    variant: str | None = None,
+    flavor: str | None = None,
+    timeout: str | float | None = None,
+    idle: str | float | None = None,
+    namespace: str | None = None,
+    image: str | None = None,
+    revision: str | None = None,
+    args: Sequence[str] = (),
+    drop_args: Sequence[str] = (),
+    model: str | None = None,
+    mmproj: str | None = None,
+    tp: int | None = None,
+    forward_token: bool = False,
+    wait: str | float | None = None,
+    start_limit: str | float | None = None,
+    keep: bool = False,
+    reuse: bool = False,
+    max_cost: float | Literal["default"] | None = "default",
     on_event: Callable[[StartEvent], None] | None = None,
 ) -> Endpoint:
     """Start an endpoint; return when it has read a test page. It becomes the current one.
@@ -72,7 +93,8 @@ def serve(
     Parameters
     ----------
     target : str, optional
-        ``"cpu"``, or the URL of an endpoint that runs. Default: the environment's ``UOCR_ENDPOINT``, else ``"cpu"``.
+        ``"cpu"``, another engine with or without its variant (``"vllm"``, ``"sglang:stable"``), or the URL of an
+        endpoint that runs. Default: the environment's ``UOCR_ENDPOINT``, else the setting ``engine``, which is free.
     name : str, optional
         A name of your own.
     another : bool
@@ -89,6 +111,29 @@ def serve(
         Port to listen on; a free one is found by default.
     low_memory : bool
         Whether the embedded engine shall spare memory.
+    on : str, optional
+        Host: ``"hf"`` (a GPU Job of the Hugging Face Hub, paid), ``"docker"`` or ``"process"`` (this machine).
+    variant : str, optional
+        Variant of the engine, where `target` does not name it.
+    flavor, namespace : str, optional
+        Hardware of a Job, and the account that it is billed to.
+    timeout, idle : str or float, optional
+        When a Job ends: after this time in any case (default ``"30m"``), and when no page was asked for in this time
+        (``"15m"``; 0 = never). Text such as ``"1h30m"``, or seconds.
+    image, revision, model, mmproj : str, optional
+        Container image, the model's revision, its repository or path, and the projector's file.
+    args, drop_args : sequence of str
+        Passed on to the engine's command, and flags taken away from it.
+    tp : int, optional
+        GPUs that share the model.
+    forward_token : bool
+        Whether the Hub's token is put into the Job, as a secret.
+    wait, start_limit : str or float, optional
+        When a start is given up: in the queue (``"10m"``), and until it is ready (``"20m"``).
+    keep, reuse : bool
+        Whether the Job outlives this kernel; whether one that was kept or lost is taken over.
+    max_cost : float or None
+        A start that could cost more US dollars is refused; None for no limit. Default: the setting of that name.
     on_event : callable, optional
         Called in the calling thread with each `StartEvent` until the endpoint is ready.
 
@@ -110,8 +155,28 @@ def serve(
             env=env,
             port=port,
             low_memory=low_memory,
+            on=on,
+            variant=variant,
+            flavor=flavor,
+            timeout=timeout,
+            idle=idle,
+            namespace=namespace,
+            image=image,
+            revision=revision,
+            args=args,
+            drop_args=drop_args,
+            model=model,
+            mmproj=mmproj,
+            tp=tp,
+            forward_token=forward_token,
+            wait=wait,
+            start_limit=start_limit,
+            keep=keep,
+            reuse=reuse,
+            max_cost=max_cost,
         ),
     )
+    _look_for_token(plan)
     began = time.monotonic()
     inbox: queue.SimpleQueue[StartEvent | None] = queue.SimpleQueue()
 
@@ -162,6 +227,7 @@ async def aserve(
 ) -> Endpoint:
     """Start an endpoint as `serve` does, without holding the caller's loop; `on_event` is called in that loop."""
     plan = make_plan(target, Options(**options))
+    _look_for_token(plan)
     callers = asyncio.get_running_loop()
     began = time.monotonic()
 
@@ -183,6 +249,7 @@ def detach(target: str | None = None, **options: Any) -> None:
         When another endpoint runs.
     """
     plan = make_plan(target, Options(**options))
+    _look_for_token(plan)
     _running_for(plan)
     future = loop.submit(_start(plan, lambda _stage, _text: None))
     # Read, so that a failure is not told a second time when the future is collected.
@@ -190,7 +257,7 @@ def detach(target: str | None = None, **options: Any) -> None:
 
 
 def describe_plan(target: str | None = None, **options: Any) -> str:
-    """What `serve` would do with these arguments, in one line; starts nothing.
+    """What `serve` would do with these arguments; starts nothing, and asks the Hub for its price list at most.
 
     Raises
     ------
@@ -201,9 +268,19 @@ def describe_plan(target: str | None = None, **options: Any) -> str:
     if plan.host == "url":
         key = f"the key in {plan.api_key_env}" if plan.api_key_env else "no key"
         return f"{plan.url} with {key}: nothing is started, nothing is paid here"
+    if plan.host == "hf":
+        from uocr_nb.serving.hub.describe import describe_job  # noqa: PLC0415 - rarely needed
+
+        return describe_job(plan)
     profile = engines.get(plan.engine or "")
     memory = ", sparing memory" if plan.low_memory else ""
     return f"{profile.name} on this machine, free{memory}: python -P {' '.join(profile.program)}"
+
+
+def _look_for_token(plan: Plan) -> None:
+    """Find the Hub's token in the thread of the cell, where Colab can ask for it; whether there is one is seen later."""
+    if plan.host == "hf" and _running_now(plan) is None:
+        find_token()
 
 
 async def _start(plan: Plan, say: Say) -> Endpoint:
@@ -211,8 +288,8 @@ async def _start(plan: Plan, say: Say) -> Endpoint:
     began = time.monotonic()
     found = _running_for(plan)
     if found is not None:
-        if found.state == "starting":
-            await _ready[found.id].wait()
+        if found.state in ("queued", "starting"):
+            await _ready[found.uid].wait()
         if await found.still_there():
             say("already", f"{found.name} is already ready   {found.base_url}")
             use(found.name)
@@ -221,11 +298,11 @@ async def _start(plan: Plan, say: Say) -> Endpoint:
             raise found.failure
     endpoint = _new(plan)
     try:
-        for entry in await asyncio.to_thread(_first_start):
-            say("note", f"An engine from a kernel that died was still running and is now stopped: {entry.name}.")
+        for text in await asyncio.to_thread(_first_start, plan):
+            say("note", text)
         await endpoint.start(say)
     finally:
-        _ready.pop(endpoint.id).set()
+        _ready.pop(endpoint.uid).set()
     use(endpoint.name)
     say("ready", f"ready in {show_seconds(time.monotonic() - began)}   {endpoint.describe().removeprefix('ready   ')}")
     return endpoint
@@ -233,10 +310,10 @@ async def _start(plan: Plan, say: Say) -> Endpoint:
 
 def _running_for(plan: Plan) -> Endpoint | None:
     """Find the running endpoint of this plan; refuse the plan when it is another's turn."""
+    found = _running_now(plan)
+    if found is not None:
+        return found
     running = [endpoint for endpoint in endpoints() if endpoint.state in _RUNNING]
-    for endpoint in running:
-        if endpoint.plan == plan and plan.name in (None, endpoint.name):
-            return endpoint
     if plan.name and any(endpoint.name == plan.name for endpoint in running):
         raise EndpointError(
             f"{plan.name} is already running, with other options.",
@@ -252,6 +329,13 @@ def _running_for(plan: Plan) -> Endpoint | None:
     return None
 
 
+def _running_now(plan: Plan) -> Endpoint | None:
+    for endpoint in endpoints():
+        if endpoint.state in _RUNNING and endpoint.plan == plan and plan.name in (None, endpoint.name):
+            return endpoint
+    return None
+
+
 def _new(plan: Plan) -> Endpoint:
     profile = engines.get(plan.engine) if plan.engine else None
     with _lock:
@@ -260,7 +344,7 @@ def _new(plan: Plan) -> Endpoint:
         endpoint.place(HOSTS[plan.host](endpoint))
         _endpoints.pop(endpoint.name, None)  # a dead one of that name; the new one stands last
         _endpoints[endpoint.name] = endpoint
-        _ready[endpoint.id] = asyncio.Event()
+        _ready[endpoint.uid] = asyncio.Event()
         return endpoint
 
 
@@ -270,14 +354,21 @@ def _free_name(stem: str) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _first_start() -> list[ledger.Entry]:
+def _first_start(plan: Plan) -> list[str]:
     """With the first start of this process, have its folder watched, and end what dead kernels left running."""
     global _swept  # noqa: PLW0603 - once a process is the point
     if _swept == os.getpid():
         return []
     _swept = os.getpid()
     reaper.watch_folder("run", run_folder())
-    return ledger.sweep()
+    told = [
+        f"An engine from a kernel that died was still running and is now stopped: {entry.name}."
+        for entry in ledger.sweep()
+    ]
+    # One that was lost may be what this start is to take over.
+    if plan.host == "hf" and not plan.reuse:
+        told += [swept.text for swept in sweep_jobs()]
+    return told
 
 
 # ------------------------------------------------------------------ finding
@@ -354,9 +445,13 @@ def use(name: str) -> Endpoint:
 
 
 # ------------------------------------------------------------------ stopping
-def stop_all(within: float = 3.0) -> list[Endpoint]:
-    """Stop every endpoint of this kernel, all at the same time; return those that were running."""
-    stopping = [endpoint for endpoint in endpoints() if endpoint.ask_to_stop()]
+def stop_all(within: float = 3.0, *, kept: bool = True) -> list[Endpoint]:
+    """Stop every endpoint of this kernel, all at the same time; return those that were running.
+
+    With `kept` false, those that shall outlive the kernel are let be.
+    """
+    chosen = [one for one in endpoints() if kept or not (one.plan.keep and one.state == "ready")]
+    stopping = [endpoint for endpoint in chosen if endpoint.ask_to_stop()]
     deadline = time.monotonic() + within
     for endpoint in stopping:
         endpoint.finish_stop(max(0.0, deadline - time.monotonic()))
@@ -373,7 +468,7 @@ def _hook_exit() -> None:
 def _at_exit(owner: int) -> None:
     # A forked child runs its parent's exit hooks too.
     if os.getpid() == owner:
-        stop_all(_EXIT_SECONDS)
+        stop_all(_EXIT_SECONDS, kept=False)
         reaper.done()
 
 

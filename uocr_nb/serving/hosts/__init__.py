@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from uocr_nb.serving.hosts.hf_jobs import JobHost
 from uocr_nb.serving.hosts.process import ProcessHost
 from uocr_nb.serving.hosts.url import UrlHost
 
@@ -12,5 +13,5 @@ if TYPE_CHECKING:
 
     from uocr_nb.serving.endpoint import Endpoint, Host
 
-HOSTS: dict[str, Callable[[Endpoint], Host]] = {"process": ProcessHost, "url": UrlHost}
+HOSTS: dict[str, Callable[[Endpoint], Host]] = {"hf": JobHost, "process": ProcessHost, "url": UrlHost}
 """How a host is made for an endpoint, by the name a plan gives."""

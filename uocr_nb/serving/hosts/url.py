@@ -42,13 +42,10 @@ class UrlHost:
         say("checking", f"{endpoint.engine}, model {endpoint.model}: reading a test page")
         before = endpoint.profile
         answer = await probe.read_one_word(endpoint)
-        for note in _doubts(answer):
+        for note in probe.doubts(answer):
             say("note", note)
         if endpoint.profile != before:
-            say(
-                "note",
-                "The repetition guard is left out: the server refuses it (--enable-custom-logit-processor allows it).",
-            )
+            say("note", probe.UNGUARDED)
 
     def _choose_engine(self, models: dict[str, Any], say: Say) -> None:
         endpoint, asked = self._endpoint, self._endpoint.plan.engine
@@ -133,18 +130,3 @@ def _sendable(secret: Secret, variable: str) -> Secret:
             "Paste it again, on one line.",
         )
     return secret
-
-
-def _doubts(answer: str) -> list[str]:
-    """Say what the answer to the test page leaves in doubt."""
-    if not answer.strip():
-        return ["The test page got an empty answer; pages may come back empty too."]
-    notes = []
-    if "<|det|>" not in answer:
-        notes.append(
-            "The answer came without its tags: something on the way drops skip_special_tokens. "
-            "Boxes are still read; tables lose their cells."
-        )
-    if not probe.says_the_word(answer):
-        notes.append(f"The test page says {probe.WORD!r} and was read as {answer.strip()[:60]!r}.")
-    return notes
