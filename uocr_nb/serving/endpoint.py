@@ -36,7 +36,7 @@ _READ_TIMEOUT = 600.0
 _SOON = 300.0
 """Seconds before its end from which an endpoint says so."""
 
-_PLACES = {"process": " on this machine", "url": ""}
+_PLACES = {"process": " on this machine", "docker": " in a container on this machine", "url": ""}
 
 
 class Host(Protocol):
@@ -93,7 +93,7 @@ class Endpoint:
         self.base_url = plan.url
         self.model = "Unlimited-OCR"
         self.deadline: datetime | None = None
-        self.price: float | None = 0.0 if plan.host == "process" else None
+        self.price: float | None = 0.0 if plan.host in ("process", "docker") else None
         self.failure: UocrError | None = None
         self.pages_read = 0
         self._meter: tuple[float, float | None] | None = None

@@ -35,10 +35,10 @@ _POLL = 0.1
 
 
 async def wait_healthy(endpoint: Endpoint) -> None:
-    """Return when ``/health`` answers 200; the caller sets the time limit."""
+    """Return when the engine's health path answers 200; the caller sets the time limit."""
     import httpx2  # noqa: PLC0415 - heavy
 
-    url = endpoint.base_url.removesuffix("/v1") + "/health"
+    url = endpoint.base_url.removesuffix("/v1") + endpoint.profile.health
     while True:
         try:
             if (await endpoint.http().get(url, timeout=5.0)).status_code == 200:

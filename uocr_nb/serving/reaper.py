@@ -133,12 +133,14 @@ def _note(message: dict[str, Any], things: dict[str, dict[str, Any]]) -> None:
 
 
 def _end_all(things: dict[str, dict[str, Any]]) -> None:
-    """End everything at the same time, folders after the processes that may write to them."""
+    """End everything: at the same time what does not hang together, in this order what does.
+
+    A container is removed after the client that may be about to make it, a folder after the processes that write to it.
+    """
     # A Hub that does not answer must not keep folders on the disk.
     jobs = _begin(thing for thing in things.values() if thing["kind"] == "job")
-    for folders in (False, True):
-        kinds = ("folder",) if folders else ("process", "command")
-        for thread in _begin(thing for thing in things.values() if thing["kind"] in kinds):
+    for kind in ("process", "command", "folder"):
+        for thread in _begin(thing for thing in things.values() if thing["kind"] == kind):
             thread.join()
     for thread in jobs:
         thread.join()
@@ -200,7 +202,9 @@ class Reaper:
         more = {"job": "", "namespace": namespace, "mark": mark, "entry": str(entry)}
         self._watch(name, {"kind": "job", "call": call, **more})
 
-    def watch_job(self, name: str, call: dict[str, Any], path: str, job_id: str, seconds: float, entry: Path) -> None:
+    def watch_job(
+        self, name: str, call: dict[str, Any], *, path: str, job_id: str, seconds: float, entry: Path
+    ) -> None:
         """Have a Job cancelled after this process; tried for so many seconds, after which its own timeout has come."""
         more = {"job": job_id, "path": path, "seconds": seconds, "entry": str(entry)}
         self._watch(name, {"kind": "job", "call": call, **more})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uocr_nb.errors import EndpointError
 from uocr_nb.serving import engines, ledger
 from uocr_nb.serving.endpoint import Endpoint
-from uocr_nb.serving.hosts import HOSTS
+from uocr_nb.serving.hosts import HOSTS, local_line
 from uocr_nb.serving.hub.sweep import sweep_jobs
 from uocr_nb.serving.hub.token import find_token
 from uocr_nb.serving.plan import Options, Plan, StartEvent, make_plan
@@ -273,12 +273,11 @@ def describe_plan(target: str | None = None, **options: Any) -> str:
 
         return describe_job(plan)
     profile = engines.get(plan.engine or "")
-    memory = ", sparing memory" if plan.low_memory else ""
-    return f"{profile.name} on this machine, free{memory}: python -P {' '.join(profile.program)}"
+    return local_line(Endpoint(plan, profile, plan.name or profile.name))
 
 
 def _look_for_token(plan: Plan) -> None:
-    """Find the Hub's token in the thread of the cell, where Colab can ask for it; whether there is one is seen later."""
+    """Find the Hub's token in the thread of the cell, where Colab can ask for it; a missing one is told of later."""
     if plan.host == "hf" and _running_now(plan) is None:
         find_token()
 

@@ -33,6 +33,9 @@ _NGRAM = 35
 _WINDOW, _MULTI_WINDOW = 128, 1024
 """Settings of the repetition guard as the model's authors use them."""
 
+_LAST_LINES = 150
+"""Lines of a log that tell of its end; a fault told earlier was overcome."""
+
 _PROCESSOR = ("sglang.srt.sampling.custom_logit_processor", "DeepseekOCRNoRepeatNGramLogitProcessor")
 
 
@@ -206,6 +209,13 @@ class EngineProfile:
     def diagnose(self, line: str) -> Advice | None:
         """Find what a line of the engine's log tells of; None when it tells of no fault that is known."""
         return diagnose(line, self.name, (*self.symptoms, *COMMON))
+
+    def explain(self, lines: Sequence[str]) -> Advice | None:
+        """Find in the last lines of the log of an engine that has ended what it died of.
+
+        The first of several faults that are told is taken: those after it follow from it.
+        """
+        return next(filter(None, map(self.diagnose, lines[-_LAST_LINES:])), None)
 
     def is_ready_line(self, line: str) -> bool:
         """Tell whether the engine says in this line of its log that it is ready."""

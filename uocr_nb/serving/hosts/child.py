@@ -70,6 +70,12 @@ class ChildHost:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # ------------------------------------------------------------------ what differs
+    where = " on this machine"
+
+    def line(self) -> list[str]:
+        """Write the command that would be run, as it can be shown."""
+        raise NotImplementedError
+
     def _check(self) -> None:
         """Refuse a start that cannot succeed, before anything is started (in a thread)."""
         self._check_port(self._endpoint.plan.port)
@@ -269,7 +275,7 @@ class ChildHost:
             signal_group(self._who.pid, force=False)
 
     def finish_stop(self, within: float) -> None:
-        """Wait for its end, then force it."""
+        """Wait so many seconds for its end, then force it."""
         if self._program is None:
             return
         deadline = time.monotonic() + within

@@ -34,6 +34,15 @@ class ProcessHost(ChildHost):
         super().__init__(endpoint)
         self._spare = False
 
+    @property
+    def where(self) -> str:  # type: ignore[override]
+        """In words."""
+        return " on this machine" + (", sparing memory" if self._endpoint.plan.low_memory else "")
+
+    def line(self) -> list[str]:
+        """Write the command that would be run, as it can be shown."""
+        return ["python", "-P", *self._endpoint.profile.program]
+
     def _check(self) -> None:
         profile, plan = self._endpoint.profile, self._endpoint.plan
         for module in profile.needs:
