@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import json
 import logging
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -165,20 +166,11 @@ class Answer(Response):
         head = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await self._event(send, self._chunk({"role": "assistant", "content": ""}))
-        blocks = self._read()
         try:
-            following = asyncio.ensure_future(anext(blocks, None))
-            while True:
-                done, _ = await asyncio.wait({following}, timeout=PULSE)
-                if not done:
-                    await _send_text(send, ": reading\n\n")
-                    continue
-                pieces = following.result()
-                if pieces is None:
-                    break
-                text = "".join(piece.text for piece in pieces)
-                await self._event(send, self._chunk({"content": text}, logprobs=self._logprobs(pieces)))
-                following = asyncio.ensure_future(anext(blocks, None))
+            async with contextlib.aclosing(self._lively(send)) as lively:
+                async for pieces in lively:
+                    text = "".join(piece.text for piece in pieces)
+                    await self._event(send, self._chunk({"content": text}, logprobs=self._logprobs(pieces)))
         except Fault as fault:
             # The status line is out already: the error goes where OpenAI's clients look for it.
             await self._event(send, fault.body())
@@ -189,7 +181,27 @@ class Answer(Response):
         await _send_text(send, "data: [DONE]\n\n")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _read(self) -> AsyncIterator[list[Piece]]:
+    async def _lively(self, send: Send) -> AsyncGenerator[list[Piece], None]:
+        """Give what `_read` gives, with a sign of life while it takes long."""
+        blocks = self._read()
+        following: asyncio.Future[list[Piece] | None] | None = None
+        try:
+            while True:
+                following = following or asyncio.ensure_future(anext(blocks, None))
+                done, _ = await asyncio.wait({following}, timeout=PULSE)
+                if not done:
+                    await _send_text(send, ": reading\n\n")
+                    continue
+                pieces, following = following.result(), None
+                if pieces is None:
+                    return
+                yield pieces
+        finally:
+            if following is not None:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+
+    async def _read(self) -> AsyncGenerator[list[Piece], None]:
         """Blocks of all pages, written, as they come; each page waits for its turn."""
         began = time.perf_counter()
         count = len(self._ask.images)

@@ -67,19 +67,18 @@ def decode(data: bytes, *, low_memory: bool = False) -> Image:
     from PIL import Image as Pictures  # noqa: PLC0415 - heavy
 
     limit = LOW_PIXELS if low_memory else MAX_PIXELS
+    too_large = Fault(413, f"The image has more than {limit // 1_000_000} million pixels.", param="image_url")
     try:
         with warnings.catch_warnings(), Pictures.open(io.BytesIO(data), formats=_FORMATS) as picture:
             warnings.simplefilter("ignore")
             width, height = picture.size
             if width * height > limit:
-                raise Fault(
-                    413,
-                    f"The image has {width} x {height} pixels; at most {limit // 1_000_000} million are accepted.",
-                    param="image_url",
-                )
+                raise too_large
             return _pixels(picture, LOW_SIDE if low_memory else WORK_SIDE)
     except Fault:
         raise
+    except Pictures.DecompressionBombError as error:
+        raise too_large from error
     except Exception as error:
         # Decoders fail in many ways on damaged files; each means the same to the client.
         raise Fault(400, f"Failed to load image: cannot identify or decode it ({error}).", param="image_url") from error

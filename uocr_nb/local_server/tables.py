@@ -151,8 +151,9 @@ def _half_way(above: Sequence[Piece], here: Sequence[Piece], below: Sequence[Pie
 
 def _columns(rows: Sequence[_Row], unit: float, upright: Sequence[float]) -> list[float]:
     """Find the x of each border between two columns."""
-    most = max(len(row.pieces) for row in rows)
-    full = [row.pieces for row in rows if len(row.pieces) > 1 and len(row.pieces) >= 0.5 * most]
+    whole = [[*row.pieces, *row.loose] for row in rows]
+    most = max(len(row) for row in whole)
+    full = [row for row in whole if len(row) > 1 and len(row) >= 0.5 * most]
     borders: list[float] = []
     if full:
         depth, start = _ink(full)
