@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.hub import faults
-from tests.hub.server import Hub
-from uocr_nb.serving import start
-from uocr_nb.serving.hosts import hf_jobs
-from uocr_nb.serving.hub import account, keeper, log
+from tests.hub import faults  # noqa: E402
+from tests.hub.server import Hub  # noqa: E402
+from uocr_nb.serving import start  # noqa: E402
+from uocr_nb.serving.hosts import hf_jobs  # noqa: E402
+from uocr_nb.serving.hub import account, keeper, log  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

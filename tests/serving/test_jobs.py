@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["hub"]
 
 
-@pytest.mark.parametrize(
-    "target", ["vllm", "vllm:cu129", "vllm:stable", "sglang", "sglang:wheel-fa3", "sglang:stable"]
-)
+@pytest.mark.parametrize("target", ["vllm", "vllm:cu129", "vllm:stable", "sglang", "sglang:wheel-fa3", "sglang:stable"])
 def test_start_log_ready_read_stop(hub: Hub, target: str) -> None:
     told: list[Any] = []
     endpoint = serve_quick(target, told=told)
     stages = list(dict.fromkeys(event.stage for event in told if event.stage != "log"))
-    assert [stage for stage in stages if stage != "note"] == ["plan", "queued", "pulling", "loading", "checking", "ready"]
+    assert [stage for stage in stages if stage != "note"] == [
+        "plan",
+        "queued",
+        "pulling",
+        "loading",
+        "checking",
+        "ready",
+    ]
     assert endpoint.state == "ready"
     assert asks(hub) == ["hardware", "whoami", "run"], [(r.method, r.path) for r in hub.records()][:3]
     job = hub.infos()[0]

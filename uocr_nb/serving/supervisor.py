@@ -10,6 +10,9 @@ The engine's own counters tell when a page was asked for; looks at health, model
 request that is being answered keeps the Job however long it takes. Where the engine has no counters, its log tells.
 """
 
+from __future__ import annotations
+
+import contextlib
 import json
 import os
 import re
@@ -19,15 +22,22 @@ import sys
 import threading
 import time
 import urllib.request
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import IO
 
 ASKED = re.compile(rb'"POST /v1/|Running: [1-9]|#running-req: [1-9]')
+"""What an engine's log says when it works: an access line at a request's end, a state line in its midst."""
+
 GRACE = 10.0
+"""Seconds between the request to end and the force."""
 
 
 class Supervisor:
     """Watches one engine."""
 
-    def __init__(self, settings, command):
+    def __init__(self, settings: dict[str, Any], command: list[str]) -> None:
         self.idle = float(settings["idle"])
         self.url = "http://" + settings["at"]
         self.metrics = settings.get("metrics", "")
@@ -36,15 +46,15 @@ class Supervisor:
         self.counters = settings.get("counters", [])
         self.pause = min(5.0, max(0.05, self.idle / 20))
         self.command = command
-        self.last = None
-        self.counted = None
+        self.last: float | None = None
+        self.counted: float | None = None
         self.busy = False
         self.by_log = not self.metrics
         self.over = threading.Event()
         # The engine is on this machine: no proxy leads to it.
         self.open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
-    def run(self):
+    def run(self) -> int:
         """Start the engine, watch it to its end; return its exit status, 0 when it was ended for being idle."""
         engine = subprocess.Popen(
             self.command,
@@ -64,7 +74,7 @@ class Supervisor:
             return 0
         return 128 - status if status < 0 else status
 
-    def forward(self, pipe):
+    def forward(self, pipe: IO[bytes]) -> None:
         """Pass the engine's output on as it comes."""
         tail = b""
         while True:
@@ -78,18 +88,18 @@ class Supervisor:
                 self.last = time.monotonic()
             tail = piece[-200:]
 
-    def watch(self, engine):
+    def watch(self, engine: subprocess.Popen[bytes]) -> None:
         """End the engine when it has been idle for long enough."""
         while engine.poll() is None:
             time.sleep(self.pause)
             self.look()
             if self.last is not None and not self.busy and time.monotonic() - self.last >= self.idle:
-                print("uocr_nb: no page was asked for in %g s, so this Job ends itself." % self.idle, flush=True)
+                print(f"uocr_nb: no page was asked for in {self.idle:g} s, so this Job ends itself.", flush=True)
                 self.over.set()
                 self.end(engine, signal.SIGTERM)
                 return
 
-    def look(self):
+    def look(self) -> None:
         """Ask the engine for its counters once."""
         if self.by_log:
             if self.last is None and self.get(self.health)[0] == 200:
@@ -111,15 +121,15 @@ class Supervisor:
             self.last = time.monotonic()
         self.counted = counted
 
-    def get(self, path):
+    def get(self, path: str) -> tuple[int, str]:
         """Ask for a path; status 0 when nothing answers."""
         try:
             with self.open(self.url + path, timeout=5) as answer:
                 return answer.status, answer.read().decode("utf-8", "replace")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the engine did not answer
             return getattr(error, "code", 0), ""
 
-    def end(self, engine, number):
+    def end(self, engine: subprocess.Popen[bytes], number: int) -> None:
         """Pass a signal on to the engine and all it started; force the end when that is not heeded."""
         send(engine.pid, number)
         timer = threading.Timer(GRACE, send, (engine.pid, signal.SIGKILL))
@@ -127,27 +137,23 @@ class Supervisor:
         timer.start()
 
 
-def send(group, number):
+def send(group: int, number: int) -> None:
     """Signal a group of processes."""
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(group, number)
-    except OSError:
-        pass
 
 
-def totals(text, names):
+def totals(text: str, names: list[str]) -> float | None:
     """Sum the samples of these names; None when there is none."""
-    found = None
+    found: float | None = None
     for line in text.splitlines():
         if line.startswith(tuple(names)) and re.split(r"[{ ]", line, maxsplit=1)[0] in names:
-            try:
+            with contextlib.suppress(ValueError):
                 found = (found or 0.0) + float(line.rpartition(" ")[2])
-            except ValueError:
-                pass
     return found
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     """Run the engine named after the two dashes."""
     settings, _, *command = arguments
     return Supervisor(json.loads(settings), command).run()

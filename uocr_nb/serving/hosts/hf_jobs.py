@@ -242,9 +242,7 @@ class JobHost:
         keeper.stop()
         over = await asyncio.to_thread(keeper.over.wait, _END_SECONDS)
         why = f"{error.why} {self._money(over=over)}".strip()
-        return type(error)(error.what, why, error.next) if type(error) is EndpointError else EndpointError(
-            error.what, why, error.next
-        )
+        return EndpointError(error.what, why, error.next)
 
     def _money(self, *, over: bool) -> str:
         endpoint, keeper = self._endpoint, self._kept()
@@ -365,9 +363,12 @@ class JobHost:
             return EndpointError(what, why.strip(), f"{again} --timeout 1h")
         if self._advice is not None:
             return self._advice
-        told = {"COMPLETED": "Its engine ended.", "DELETED": "Its Job is no longer there."}.get(stage, "Its Job failed.")
-        return EndpointError(what, " ".join(filter(None, [told, endpoint.hide(said), self._last_words(), money])),
-                             "%uocr_logs")
+        told = {"COMPLETED": "Its engine ended.", "DELETED": "Its Job is no longer there."}.get(
+            stage, "Its Job failed."
+        )
+        return EndpointError(
+            what, " ".join(filter(None, [told, endpoint.hide(said), self._last_words(), money])), "%uocr_logs"
+        )
 
     def _time_is_up(self, said: str) -> bool:
         deadline = self._endpoint.deadline
@@ -376,8 +377,9 @@ class JobHost:
 
     def _cost(self) -> str:
         endpoint = self._endpoint
-        return "" if endpoint.price is None else f"It ran {show_clock(endpoint.billed)} and cost " \
-            f"{show_dollars(endpoint.spent)}."
+        if endpoint.price is None:
+            return ""
+        return f"It ran {show_clock(endpoint.billed)} and cost {show_dollars(endpoint.spent)}."
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self._endpoint.logs[-_LAST_WORDS:] if line.strip()]

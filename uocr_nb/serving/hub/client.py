@@ -79,7 +79,7 @@ class HubClient:
             Seconds of silence after which there is no answer.
         """
         import httpx2  # noqa: PLC0415 - heavy
-        from huggingface_hub.utils import get_session  # noqa: PLC0415 - heavy
+        from huggingface_hub import get_session  # noqa: PLC0415 - heavy
 
         url = path if path.startswith(self.endpoint) else self.endpoint + path
         try:
@@ -143,7 +143,7 @@ class HubClient:
             When the stream could not be opened or broke; says why.
         """
         import httpx2  # noqa: PLC0415 - heavy
-        from huggingface_hub.utils import get_session  # noqa: PLC0415 - heavy
+        from huggingface_hub import get_session  # noqa: PLC0415 - heavy
 
         limits = httpx2.Timeout(silence, connect=_CONNECT)
         try:
@@ -161,7 +161,7 @@ class HubClient:
 @cache
 def _unsigned() -> dict[str, str]:
     """The headers of the Hub's client; made once, because it asks the Hub on the way what it is run by."""
-    from huggingface_hub.utils import build_hf_headers  # noqa: PLC0415 - heavy
+    from huggingface_hub.utils._headers import build_hf_headers  # noqa: PLC0415 - heavy
 
     # False: not the token that the client would find by itself.
     return dict(build_hf_headers(token=False, library_name="uocr_nb"))

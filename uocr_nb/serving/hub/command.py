@@ -97,7 +97,8 @@ def job_body(plan: Plan, labels: dict[str, str], token: str) -> dict[str, Any]:
 def hf_jobs_line(plan: Plan, *, supervised: bool) -> str:
     """Write the ``hf jobs run`` line of a plan; without the supervisor it can be pasted as it is."""
     words = ["hf", "jobs", "run", "--detach", "--expose", str(plan.job_port), "--flavor", plan.flavor]
-    words += ["--timeout", f"{int(plan.timeout)}s"]
+    seconds = int(plan.timeout)
+    words += ["--timeout", f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"]
     if plan.forward_token:
         words += ["-s", "HF_TOKEN"]
     if plan.namespace:

@@ -24,9 +24,9 @@ def describe_job(plan: Plan) -> str:
     known = [f"known: {variant.known or profile.known}", *(f"note: {note}" for note in variant.notes)]
     model = plan.model or profile.model
     revision = plan.revision or (variant.revision if model == profile.model else None)
+    span = f"{show_seconds(plan.timeout)}; $0.01/h of it for the exposed port; the queue is free"
     lines = [
-        f"{plan.title} as a Job of the Hugging Face Hub: {price.line(plan.timeout)} "
-        f"({show_seconds(plan.timeout)}; $0.01/h of it for the exposed port; the queue is free)",
+        f"{plan.title} as a Job of the Hugging Face Hub: {price.line(plan.timeout)} ({span})",
         f"billed to: {plan.namespace or 'your own account'}",
         f"image: {plan.image}",
         f"model: {model}" + (f" at {revision}" if revision else ", newest"),

@@ -63,8 +63,14 @@ class JobGuard:
         """Note down the id of a Job that is there."""
         note = replace(self._note(), namespace=namespace, id=job_id)
         self.entry = replace(self.entry, job=note)
-        path, seconds = job_path(namespace, job_id), note.timeout + _AFTER
-        reaper.watch_job(self.entry.id, self._call, path, job_id, seconds, self.entry.file)
+        reaper.watch_job(
+            self.entry.id,
+            self._call,
+            path=job_path(namespace, job_id),
+            job_id=job_id,
+            seconds=note.timeout + _AFTER,
+            entry=self.entry.file,
+        )
         ledger.write(self.entry)
 
     def ready(self, base_url: str) -> None:

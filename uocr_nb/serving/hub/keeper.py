@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uocr_nb.errors import EndpointError, UocrError
@@ -163,7 +163,6 @@ class JobKeeper:
         try:
             if not (self._take(self._adopted) if self._adopted else self._ask_for()):
                 return
-            self._end_doubles()
             self._watch()
         except Exception as error:  # noqa: BLE001 - from acceptance on, every way out cancels
             self._cancel()
@@ -188,16 +187,14 @@ class JobKeeper:
             self._unclear, answer = True, Answer(0, lost="broken", said=type(error).__name__)
         if answer.ok:
             return self._take(answer.data)
-        error = refusal(answer, self._order.asked)
         if self._unclear:
             charged = "It is not known whether a Job was made; should one turn up, it is cancelled."
-            error = EndpointError(error.what, error.why.replace(self._order.asked.charged, charged), error.next)
-            self._listener.refused(error)
+            self._listener.refused(refusal(answer, replace(self._order.asked, charged=charged)))
             # Whoever waits has been told; the watchdog stays told until this is over.
             end_marked(self._patient, self._order.namespace, self._order.mark, late=_LATE)
             self._guard.let_go()
             return False
-        self._refuse(error)
+        self._refuse(refusal(answer, self._order.asked))
         return False
 
     def _refuse(self, error: UocrError) -> None:
@@ -218,7 +215,8 @@ class JobKeeper:
                 found = self._look_for_own()
                 if found:
                     return Answer(200, found[0])
-                if found is None or last:
+                # One that the Hub is still busy with may yet become a Job: it is not asked for twice.
+                if found is None or last or answer.lost == "timeout":
                     return Answer(answer.status if not answer.ok else 0, said=answer.said, lost=answer.lost or "broken")
             elif answer.status == 429 and not last:
                 self._stop.wait(min(answer.retry_after or 2.0, _LONGEST_WAIT))
@@ -248,17 +246,19 @@ class JobKeeper:
 
     def _end_doubles(self) -> None:
         """After an unclear answer and a second request: end what the first one made after all."""
-        if self._unclear:
-            for job in find_marked(self._brief, self.namespace, self._order.mark) or ():
-                if job.get("id") != self.id and stage_of(job) not in TERMINAL:
-                    path = job_path(self.namespace, str(job["id"]))
-                    end_job(self._patient, path, asked=False, until=time.monotonic() + _LATE)
+        for job in find_marked(self._brief, self.namespace, self._order.mark) or ():
+            if job.get("id") != self.id and stage_of(job) not in TERMINAL:
+                path = job_path(self.namespace, str(job["id"]))
+                end_job(self._patient, path, asked=False, until=time.monotonic() + _LATE)
 
     def _watch(self) -> None:
         """Look at the Job until it ends or its end is asked for."""
         missing = 0
         path = job_path(self.namespace, self.id)
+        doubtful_until = time.monotonic() + _LATE if self._unclear else 0.0
         while True:
+            if time.monotonic() < doubtful_until:
+                self._end_doubles()
             self._wake.wait(_CALM if self._calm else _EAGER)
             self._wake.clear()
             if self._stop.is_set():

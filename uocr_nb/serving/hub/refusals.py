@@ -48,56 +48,43 @@ def refusal(answer: Answer, asked: Asked) -> EndpointError:
 
 def _silence(answer: Answer, asked: Asked) -> tuple[str, str]:
     if answer.lost == "offline":
-        return "HF_HUB_OFFLINE is set, so the Hub's client sends nothing.", "Unset HF_HUB_OFFLINE and restart the kernel."
+        why = "HF_HUB_OFFLINE is set, so the Hub's client sends nothing."
+        return why, "Unset HF_HUB_OFFLINE and restart the kernel."
     if answer.lost == "timeout":
         return f"{asked.endpoint} took the request and did not answer in time.", _AGAIN
     if answer.lost == "unsent":
         said = f" ({answer.said})" if answer.said else ""
         return (
             f"No connection to {asked.endpoint} could be made{said}.",
-            "Check the network and the proxy variables (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE), then run the cell again.",
+            "Check the network and HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE, then run the cell again.",
         )
     return f"The connection to {asked.endpoint} broke before an answer came.", _AGAIN
 
 
 def _status(answer: Answer, asked: Asked) -> tuple[str, str]:
-    status, said = answer.status, _sentence(answer.said)
+    status = answer.status
     by = f"the token from {asked.source}" if asked.source else "the token"
-    why = f"The Hub answered {status}. {said}".strip()
-    match status:
-        case 401:
-            return f"The Hub does not know {by} (401). {said}".strip(), "hf auth login, or set another HF_TOKEN."
-        case 402:
-            return (
-                f"{asked.namespace or 'The account'} has no credit for it (402). {said}".strip(),
-                f"{billing_page(asked)}   add credit, then run the cell again",
-            )
-        case 403:
-            role = f", whose role is {asked.role}," if asked.role else ""
-            return (
-                f"{by[0].upper() + by[1:]}{role} may not start and manage Jobs in {asked.namespace or 'this account'} "
-                f"(403). {said}".strip(),
-                f"{asked.endpoint}/settings/tokens   make a token of role write, or fine-grained with job.write",
-            )
-        case 404:
-            return (
-                f"{asked.namespace or 'It'} is not there, or {by} may not see it (404). {said}".strip(),
-                "Check --namespace; without it your own account is taken.",
-            )
-        case 409:
-            return f"Something else is in the way (409). {said}".strip(), _AGAIN
-        case 429:
-            return f"The Hub has too many requests from you (429). {said}".strip(), _AGAIN
-        case 400 | 422:
-            return why, "%uocr_serve --dry-run   shows what is asked for"
-    if status >= 500:
-        return f"The Hub has a fault of its own ({status}). {said}".strip(), _AGAIN
-    if 300 <= status < 400:
-        return (
-            f"The Hub answered with a redirect ({status}), which is not followed, because it would carry the token along.",
-            "Set HF_ENDPOINT to the address it leads to, before Jupyter starts.",
-        )
-    return why, _AGAIN
+    payer = asked.namespace or "the account"
+    tokens = f"{asked.endpoint}/settings/tokens   make a token of role write, or fine-grained with job.write"
+    role = f", whose role is {asked.role}," if asked.role else ""
+    known = {
+        401: (f"The Hub does not know {by}", "hf auth login, or set another HF_TOKEN."),
+        402: (f"{payer} has no credit for it", f"{billing_page(asked)}   add credit, then run the cell again"),
+        403: (f"{by}{role} may not start and manage Jobs in {payer}", tokens),
+        404: (f"{payer} is not there, or {by} may not see it", "Check --namespace; without it your own account pays."),
+        409: ("Something else is in the way", _AGAIN),
+        429: ("The Hub has too many requests from you", _AGAIN),
+    }
+    if status in known:
+        what, then = known[status]
+    elif status >= 500:
+        what, then = "The Hub has a fault of its own", _AGAIN
+    elif 300 <= status < 400:
+        what = "The Hub answered with a redirect, which is not followed, because it would carry the token along"
+        then = "Set HF_ENDPOINT to the address it leads to, before Jupyter starts."
+    else:
+        what, then = "The Hub refused the request", "%uocr_serve --dry-run   shows what is asked for"
+    return f"{what[0].upper()}{what[1:]} ({status}). {_sentence(answer.said)}".strip(), then
 
 
 def billing_page(asked: Asked, own_name: str = "") -> str:

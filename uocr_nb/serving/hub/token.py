@@ -56,7 +56,7 @@ def find_token() -> Token | None:
             return _found
         try:
             text = (get_token() or "").strip()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an OIDC exchange or a secrets vault may fail in any way
             raise EndpointError(
                 "The Hub's token could not be read.", f"{type(error).__name__}: {_first_line(error)}", "hf auth login"
             ) from None
@@ -66,8 +66,9 @@ def find_token() -> Token | None:
         if not (text.isascii() and text.isprintable()):
             # The client's own message about such a header would show it.
             raise EndpointError(
-                "The Hub's token cannot be used.", "It holds a line break or a sign that no header can carry.",
-                "hf auth login"
+                "The Hub's token cannot be used.",
+                "It holds a line break or a sign that no header can carry.",
+                "hf auth login",
             )
         path = str(Path(constants.HF_TOKEN_PATH).expanduser())
         _found = Token(Secret(text), *_place(text, path))
