@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from uocr_nb import __version__
+from uocr_nb.serving import ledger
 
 __all__ = ["load", "unload"]
 
@@ -21,6 +22,10 @@ def load(shell: Any) -> None:
     extension.register()
     _loaded[id(shell)] = extension
     print(f"uocr_nb {'.'.join(__version__.split('.')[:2])} is ready. Next: %uocr_serve, then %uocr your.pdf")
+    if ledger.entries():
+        from uocr_nb.magics import jobs  # noqa: PLC0415 - brings the Hub's client, only when there is something to look at
+
+        jobs.sweep_when_loaded(in_notebook=hasattr(shell, "kernel"))
 
 
 def unload(shell: Any) -> None:

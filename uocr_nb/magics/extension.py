@@ -89,8 +89,17 @@ class UocrMagics(Magics):
 
         serve.stop(line)
 
+    @no_var_expand
+    @line_magic
+    @plain_errors
+    def uocr_jobs(self, line: str) -> None:
+        """List what runs on this machine and on the account. See ``%uocr_jobs --help``."""
+        from uocr_nb.magics import jobs  # noqa: PLC0415 - brings the Hub's client
 
-NAMES = ("uocr_serve", "uocr", "uocr_status", "uocr_logs", "uocr_stop")
+        jobs.jobs(line)
+
+
+NAMES = ("uocr_serve", "uocr", "uocr_status", "uocr_logs", "uocr_stop", "uocr_jobs")
 
 
 class Extension:

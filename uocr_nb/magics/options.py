@@ -12,7 +12,7 @@ from uocr_nb.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["HelpShown", "Parser", "ocr_parser", "serve_parser"]
+__all__ = ["HelpShown", "Parser", "jobs_parser", "ocr_parser", "serve_parser"]
 
 
 class HelpShown(Exception):  # noqa: N818 - not an error: ``--help`` was asked for and shown
@@ -135,29 +135,84 @@ def serve_parser() -> Parser:
     parser = Parser(
         "%uocr_serve",
         "Start an endpoint, or use one that is running already; return when it has answered a real request.\n"
-        "With no ENGINE it is cpu on this machine: free, no GPU, no account.",
+        "With no ENGINE it is cpu on this machine: free, no GPU, no account. A GPU Job is paid, has a cap and a\n"
+        "timeout, and is cancelled however the kernel ends.",
         [
             "%uocr_serve",
-            "%uocr_serve cpu --low-memory",
+            "%uocr_serve vllm --dry-run",
+            "%uocr_serve vllm --flavor l4x1 --timeout 30m",
+            "%uocr_serve sglang --on docker",
             "%uocr_serve https://host.example/v1 --api-key-env MY_KEY",
-            "%uocr_serve http://127.0.0.1:30000 --engine sglang",
         ],
     )
-    parser.add_argument("engine_or_url", nargs="?", metavar="ENGINE | URL", help="cpu, or the address of a server")
-    parser.add_argument("--engine", metavar="NAME", help="for a URL: which engine it is, when it does not tell")
-    parser.add_argument("--api-key-env", metavar="NAME", help="for a URL: the variable that holds its key")
     parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="NAME=ENVVAR",
-        help="for a URL: a header and the variable that holds it",
+        "engine_or_url",
+        nargs="?",
+        metavar="ENGINE[:VARIANT] | URL",
+        help="cpu, vllm, sglang, llamacpp, transformers, or the address of a server",
     )
-    parser.add_argument("--low-memory", action="store_true", help="cpu: stay under 1.2 GB, a little slower")
     parser.add_argument("--name", metavar="NAME", help="a name of your own for the endpoint")
     parser.add_argument("--another", action="store_true", help="start a second endpoint beside the first")
     parser.add_argument("--detach", action="store_true", help="return at once; %%uocr_status tells when it is ready")
     parser.add_argument("--dry-run", action="store_true", help="show what would be started, and start nothing")
-    parser.add_argument("--max-cost", metavar="USD", help="refuse a start that could cost more (none lifts the cap)")
     parser.add_argument("-o", dest="output", metavar="NAME", help="keep the endpoint in this variable")
+    _add_job_arguments(parser.add_argument_group("a Job of the Hugging Face Hub"))
+    _add_engine_arguments(parser.add_argument_group("the engine"))
+    _add_url_arguments(parser.add_argument_group("a URL"))
+    return parser
+
+
+def _add_job_arguments(group: Any) -> None:
+    group.add_argument("--on", choices=("hf", "docker", "process"), help="host; hf for vllm and sglang, else process")
+    group.add_argument("--flavor", metavar="NAME", help="hardware, such as l4x1 (default from the engine)")
+    group.add_argument("--timeout", metavar="30m", help="it ends by then in any case: 90s 30m 1.5h 1h30m 1d")
+    group.add_argument("--idle", metavar="15m", help="it ends when no page was asked for that long; 0 = never")
+    group.add_argument("--max-cost", metavar="USD", help="refuse a start that could cost more; none lifts the cap")
+    group.add_argument("--wait", metavar="10m", help="give up when still queued after this long")
+    group.add_argument("--start-limit", metavar="20m", help="give up when still starting after this long")
+    group.add_argument("--namespace", metavar="ORG", help="the account that is billed (default: your own)")
+    group.add_argument("--forward-token", action="store_true", help="put the Hub token into the Job as a secret")
+    group.add_argument("--keep", action="store_true", help="outlive this kernel, until idle or timeout")
+    group.add_argument("--reuse", action="store_true", help="take over one that was kept or lost")
+
+
+def _add_engine_arguments(group: Any) -> None:
+    group.add_argument("--image", metavar="TAG", help="container image (default from the variant)")
+    group.add_argument("--model", metavar="ID_OR_PATH", help="model repository or path")
+    group.add_argument("--revision", metavar="SHA", help="revision of the model (default pinned by the variant)")
+    group.add_argument("--mmproj", metavar="PATH", help="llamacpp: the projector's file")
+    group.add_argument("--tp", type=int, metavar="N", help="GPUs that share the model")
+    group.add_argument("--port", type=int, metavar="N", help="port to listen on (default: a free one)")
+    group.add_argument("--env", action="append", default=[], metavar="K=V", help="variable for the engine; repeats")
+    group.add_argument("--arg", action="append", default=[], metavar="TEXT", help="added to its command; repeats")
+    group.add_argument("--drop-arg", action="append", default=[], metavar="FLAG", help="left out of it; repeats")
+    group.add_argument("--low-memory", action="store_true", help="cpu: stay under 1.2 GB, a little slower")
+
+
+def _add_url_arguments(group: Any) -> None:
+    group.add_argument("--engine", metavar="NAME", help="which engine it is, when it does not tell")
+    group.add_argument("--api-key-env", metavar="NAME", help="the variable that holds its key")
+    group.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME=ENVVAR",
+        help="a header and its value's variable; repeats",
+    )
+
+
+def jobs_parser() -> Parser:
+    """Arguments of ``%uocr_jobs``."""
+    parser = Parser(
+        "%uocr_jobs",
+        "List what runs: this machine's ledger and the account's Jobs of ours; whose, alive or not, cost.",
+        ["%uocr_jobs", "%uocr_jobs --cancel", "%uocr_jobs --cancel 6a2b137a59bbdade52d4a58c"],
+    )
+    parser.add_argument(
+        "--cancel",
+        nargs="*",
+        metavar="ID",
+        help="cancel what a dead kernel left; with an ID that Job, whoever started it",
+    )
+    parser.add_argument("--namespace", default="", metavar="ORG", help="another account than your own")
     return parser

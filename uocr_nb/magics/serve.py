@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["logs", "serve", "status", "stop"]
 
-_PLACES = {"process": "this machine", "url": "its own machine"}
+_PLACES = {"process": "this machine", "docker": "this machine, in Docker", "url": "its own machine"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ def read_line(line: str, namespace: dict[str, Any]) -> ServeLine:
             "api_key_env": arguments.api_key_env,
             "headers": headers or None,
             "low_memory": arguments.low_memory,
+            "env": dict(_pair(text) for text in arguments.env) or None,
+            "args": tuple(arguments.arg),
+            "drop_args": tuple(arguments.drop_arg),
+            **{name: getattr(arguments, name) for name in _PASSED_ON},
+            **_cap(arguments.max_cost),
         },
         detach=arguments.detach,
         dry_run=arguments.dry_run,
@@ -89,12 +94,42 @@ def read_line(line: str, namespace: dict[str, Any]) -> ServeLine:
     )
 
 
+_PASSED_ON = (
+    "on", "flavor", "timeout", "idle", "namespace", "image", "revision", "port", "model", "mmproj", "tp",
+    "forward_token", "wait", "start_limit", "keep", "reuse",
+)  # fmt: skip
+"""Options that `serve` takes under the same names."""
+
+
+def _cap(text: str | None) -> dict[str, float | None]:
+    if text is None:
+        return {}
+    if text.lower() == "none":
+        return {"max_cost": None}
+    try:
+        cap = float(text.lstrip("$"))
+    except ValueError:
+        cap = -1.0
+    if not 0 <= cap < 1e6:
+        raise OptionError(
+            f"--max-cost {text} is no amount.", "It is in US dollars, or none for no cap.", "--max-cost 5"
+        )
+    return {"max_cost": cap}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise OptionError(f"--env {text} cannot be used.", "It is a name and its value.", "--env NAME=VALUE")
+    return name, value
+
+
 def _header(text: str) -> tuple[str, str]:
     name, equals, variable = text.partition("=")
     if not (name and equals and variable):
         raise OptionError(
             f"--header {text} cannot be used.",
-            "It names a header and the environment variable that holds its value,\nso that the value stays out of the notebook.",
+            "It names a header and the variable that holds its value, which so stays out of the notebook.",
             "--header X-Api-Key=MY_KEY",
         )
     return name.strip(), variable.strip()
