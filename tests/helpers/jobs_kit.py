@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from tests.hub import faults  # noqa: E402
+from tests.hub.fixtures import remote_hub  # noqa: E402
+from tests.hub.remote import RemoteHub  # noqa: E402
 from tests.hub.server import Hub  # noqa: E402
 from uocr_nb.serving import start  # noqa: E402
 from uocr_nb.serving.hosts import hf_jobs  # noqa: E402
@@ -23,7 +27,7 @@ from uocr_nb.serving.hub import account, keeper, log  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Hub", "asks", "faults", "hub", "serve_quick"]
+__all__ = ["SERVE", "Hub", "RemoteHub", "asks", "drive", "faults", "hub", "remote_hub", "serve_quick"]
 
 
 @pytest.fixture
@@ -72,3 +76,74 @@ def asks(hub: Any) -> list[str]:
     """What the Hub was asked for, by route, apart from looks and logs."""
     left_out = {"inspect", "logs", "unknown"}
     return [record.route for record in hub.records() if record.where == "hub" and record.route not in left_out]
+
+
+DRIVER = """
+import os, signal, sys
+from uocr_nb.serving import start
+from uocr_nb.serving.hosts import hf_jobs
+from uocr_nb.serving.hub import keeper
+from uocr_nb.serving.reaper import reaper
+hf_jobs._PROBE = keeper._EAGER = 0.05
+def told(event):
+    if event.stage != "log":
+        print(event.stage, reaper.pid, flush=True)
+"""
+SERVE = "ep = start.serve('vllm', on_event=told)\nprint('READY', reaper.pid, flush=True)\n"
+
+
+class Driver:
+    """A Python of its own that starts an endpoint on a Hub, and is then ended in some way."""
+
+    def __init__(self, hub: Any, folder: Path, code: str, **more: str) -> None:
+        self.folder = folder
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", DRIVER + code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={
+                **kept,
+                "PYTHONPATH": str(ROOT),
+                "HF_ENDPOINT": hub.endpoint,
+                "HF_TOKEN": hub.token,
+                "HF_HOME": str(folder / "hf"),
+                "UOCR_STATE_DIR": str(folder / "state"),
+                "UOCR_CACHE_DIR": str(folder / "cache"),
+                **more,
+            },
+        )
+        self.watchdog = 0
+
+    def until(self, word: str) -> None:
+        """Read its output up to this word; keeps the watchdog's number."""
+        for line in self.process.stdout:
+            first, *rest = line.split()
+            if rest and rest[0].isdigit():
+                self.watchdog = int(rest[0])
+            if first == word:
+                return
+        raise AssertionError(f"no {word}: {self.process.stderr.read()}")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[Any]:
+    """Make drivers; ``folder=`` lets two share one home."""
+    made: list[Driver] = []
+
+    def make(hub: Any, code: str = SERVE, folder: Path = tmp_path, **more: str) -> Driver:
+        made.append(Driver(hub, folder, code, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
