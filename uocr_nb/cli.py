@@ -68,6 +68,20 @@ def _parser() -> argparse.ArgumentParser:
     ocr.add_argument("--mode", metavar="MODE")
     ocr.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
     ocr.set_defaults(run=_ocr)
+
+    jobs = commands.add_parser("jobs", help="list what runs on this machine and on the account")
+    jobs.add_argument("--cancel", nargs="*", metavar="ID", help="cancel what a dead kernel left, or the Job of that ID")
+    jobs.add_argument("--namespace", default="", metavar="ORG", help="another account than your own")
+    jobs.set_defaults(run=_jobs)
+
+    stop = commands.add_parser("stop", help="stop what this machine's ledger holds")
+    stop.add_argument("name", nargs="?", metavar="NAME", help="the endpoint of that name (default: the only one)")
+    stop.add_argument("--all", action="store_true", help="all of them, those of living kernels too")
+    stop.set_defaults(run=_stop)
+
+    doctor = commands.add_parser("doctor", help="one report to paste; it never holds a token")
+    doctor.add_argument("--offline", action="store_true", help="do not ask whether the Hub can be reached")
+    doctor.set_defaults(run=_doctor)
     return parser
 
 
@@ -108,6 +122,48 @@ def _ocr(asked: argparse.Namespace) -> int:
         written = document.save(asked.output)
     print(f"{written}: {_counts(document)}")
     return 0 if set(document.status) <= {"ok"} else _FAILED
+
+
+def _jobs(asked: argparse.Namespace) -> int:
+    from uocr_nb.serving.hub import listing  # noqa: PLC0415 - brings the Hub's client
+
+    if asked.cancel is not None:
+        told = [listing.cancel_job(job_id) for job_id in asked.cancel] if asked.cancel else listing.cancel_dead()
+        print("\n".join(told) if told else "Nothing was left behind by a dead kernel.")
+        return 0
+    rows = listing.jobs(namespace=asked.namespace)
+    print("\n".join(row.line for row in rows) if rows else "Nothing is running.")
+    return 0
+
+
+def _stop(asked: argparse.Namespace) -> int:
+    from uocr_nb.serving import ledger  # noqa: PLC0415 - brings processes and files
+    from uocr_nb.serving.hub import listing  # noqa: PLC0415 - brings the Hub's client
+
+    entries = [entry for entry in ledger.entries() if asked.name in (None, entry.name)]
+    if not entries:
+        print("Nothing is running." if asked.name is None else f"There is no endpoint {asked.name} in the ledger.")
+        return 0 if asked.name is None else _FAILED
+    if len(entries) > 1 and not asked.all:
+        raise OptionError(
+            f"{len(entries)} endpoints are running.",
+            f"Which one is to stop was not said: {', '.join(entry.name for entry in entries)}.",
+            "uocr stop NAME        or all of them: uocr stop --all",
+        )
+    for entry in entries:
+        if entry.job is not None and entry.job.id:
+            print(listing.cancel_job(f"{entry.job.namespace}/{entry.job.id}"))
+        else:
+            ledger.end(entry)
+            print(f"Stopped {entry.name}.")
+    return 0
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    from uocr_nb.doctor import report  # noqa: PLC0415 - looks at everything
+
+    print(report(ask_hub=not asked.offline))
+    return 0
 
 
 def _counts(document: Document) -> str:

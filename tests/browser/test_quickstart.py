@@ -23,7 +23,7 @@ WHOLE = """() => {
     const roots = [...document.querySelectorAll('.uo-root')];
     const first = roots[0];
     if (!first) return null;
-    const paper = first.querySelector('img');
+    const paper = first.querySelector('.uo-paper img');
     const box = first.querySelector('.uo-box');
     const inside = box && paper ? (() => {
         const a = box.getBoundingClientRect(), b = paper.getBoundingClientRect();
@@ -143,7 +143,7 @@ def test_reopened_without_a_kernel_it_shows_everything(
     with browser(chromium_path) as context:
         opened = open_notebook(context, lab, name)
         opened.page.wait_for_selector(".uo-root", timeout=60_000)
-        opened.page.wait_for_function("() => document.querySelector('.uo-root img').complete", timeout=30_000)
+        opened.page.wait_for_function("() => document.querySelector('.uo-paper img').complete", timeout=30_000)
         check_whole(opened.page.evaluate(WHOLE))
         opened.page.screenshot(path=SHOTS / f"{name.removesuffix('.ipynb')}.png")
 

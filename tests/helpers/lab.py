@@ -100,10 +100,21 @@ class Notebook:
         self.page = page
 
     def run_all(self, seconds: float = 300) -> None:
+        from playwright.sync_api import TimeoutError as StillNothing
+
         self.page.wait_for_selector(
             ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached"
         )
-        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        for _ in range(20):
+            # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
+            self.page.locator(".jp-Cell").first.click()
+            self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+            with contextlib.suppress(StillNothing):
+                self.page.wait_for_function(
+                    "() => [...document.querySelectorAll('.jp-InputPrompt')].some(e => /[*\\d]/.test(e.textContent))",
+                    timeout=3000,
+                )
+                break
         self.wait_idle(seconds)
 
     def wait_idle(self, seconds: float = 300) -> None:

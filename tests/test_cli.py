@@ -1,0 +1,84 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from scripted import Reply, engine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "<|det|>text [100, 100, 900, 400]<|/det|>A body."
+SECRET = "hf_not_a_real_token_42"
+
+
+def uocr(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "uocr_nb", *arguments],
+        cwd=cwd,
+        env={**os.environ, "HF_HUB_OFFLINE": "0", **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (200, 280), "white")
+    ImageDraw.Draw(image).text((20, 20), "one page", fill="black")
+    image.save(tmp_path / "page.png")
+    return tmp_path / "page.png"
+
+
+def test_ocr_writes_a_document_and_tells_by_its_status_whether_all_is_ok(page: Path) -> None:
+    with engine(lambda _n, _body: Reply(TEXT)) as running:
+        done = uocr("ocr", page.name, "-o", "out.json", "--endpoint", running.url, cwd=page.parent)
+    assert done.returncode == 0, done.stderr
+    assert "1 ok" in done.stdout
+    assert json.loads((page.parent / "out.json").read_text(encoding="utf-8"))["pages"][0]["status"] == "ok"
+    with engine(lambda _n, body: Reply(TEXT, finish="length" if body.get("stream") else "stop")) as running:
+        done = uocr("ocr", page.name, "-o", "out.md", "--endpoint", running.url, cwd=page.parent)
+    assert done.returncode == 1
+    assert "1 truncated" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["ocr", "missing.png", "-o", "x.md", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
+        (["ocr", "page.png", "-o", "x.md", "--password-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE"),
+        (["nonsense"], 2, "nonsense"),
+        (["stop", "nobody"], 1, ""),
+    ],
+)
+def test_wrong_use_is_told_without_a_traceback(page: Path, arguments: list[str], status: int, words: str) -> None:
+    done = uocr(*arguments, cwd=page.parent)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_runs_is_said(tmp_path: Path) -> None:
+    for command in ("jobs", "stop"):
+        done = uocr(command, cwd=tmp_path, UOCR_STATE_DIR=str(tmp_path / "state"))
+        assert (done.returncode, done.stdout.strip()) == (0, "Nothing is running.")
+
+
+def test_doctor_tells_where_a_token_is_and_never_the_token(tmp_path: Path) -> None:
+    proxy = "http://user:proxy-password-7@proxy.example:3128"
+    done = uocr("doctor", "--offline", cwd=tmp_path, HF_TOKEN=SECRET, HTTPS_PROXY=proxy, UOCR_KEY="key-9-secret")
+    assert done.returncode == 0, done.stderr
+    assert "found in" in done.stdout
+    assert "HTTPS_PROXY (proxy.example:3128)" in done.stdout
+    for secret in (SECRET, "proxy-password-7", "key-9-secret"):
+        assert secret not in done.stdout + done.stderr
