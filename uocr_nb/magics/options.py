@@ -135,8 +135,8 @@ def serve_parser() -> Parser:
     parser = Parser(
         "%uocr_serve",
         "Start an endpoint, or use one that is running already; return when it has answered a real request.\n"
-        "With no ENGINE it is cpu on this machine: free, no GPU, no account. A GPU Job is paid, has a cap and a\n"
-        "timeout, and is cancelled however the kernel ends.",
+        "With no ENGINE it is cpu on this machine: free, no GPU, no account. A GPU Job is paid, capped,\n"
+        "has a timeout, and is cancelled however the kernel ends.",
         [
             "%uocr_serve",
             "%uocr_serve vllm --dry-run",

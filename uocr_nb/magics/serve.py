@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from uocr_nb.config import settings
 from uocr_nb.errors import EndpointError, OptionError, UocrError
+from uocr_nb.magics.offer import Offer
 from uocr_nb.magics.options import Parser, serve_parser
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.serving import start
@@ -41,6 +44,8 @@ def serve(shell: Any, line: str) -> None:
     if asked.dry_run:
         display(messages.info(start.describe_plan(asked.target, **asked.options)))
         return
+    bare = asked.target is None and settings.engine == "cpu" and not os.environ.get("UOCR_ENDPOINT")
+    offer = Offer() if bare and start.current_or_none() is None else None
     view = StartView(in_notebook=hasattr(shell, "kernel"))
     if asked.detach:
         start.detach(asked.target, **asked.options)
@@ -57,6 +62,8 @@ def serve(shell: Any, line: str) -> None:
         view.failed()
         raise
     view.ready(endpoint)
+    if offer is not None:
+        display(offer.message())
     if asked.output:
         shell.user_ns[asked.output] = endpoint
 
