@@ -21,9 +21,9 @@ KEY = "a key for these tests"
 
 
 def font(size: int) -> Any:
-    import matplotlib
+    import matplotlib as mpl
 
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", size)
+    return ImageFont.truetype(Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", size)
 
 
 def page(*lines: str, size: tuple[int, int] = (900, 500), height: int = 30) -> Image.Image:

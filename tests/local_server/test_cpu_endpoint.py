@@ -119,8 +119,10 @@ WRONG = {
         {"images_config": {"image_mode": "gundam"}},
         (HELLO, HELLO),
         400,
-        "image_mode='gundam' is not supported with multiple images (got 2 images). "
-        "Please use one of: ['tiny', 'small', 'base']",
+        (
+            "image_mode='gundam' is not supported with multiple images (got 2 images). "
+            "Please use one of: ['tiny', 'small', 'base']"
+        ),
     ),
     "guard": ({"vllm_xargs": {"ngram_size": "35"}}, (HELLO,), 400, "strictly positive integer"),
     "max_tokens": ({"max_tokens": 40000}, (HELLO,), 400, "cannot be greater than"),

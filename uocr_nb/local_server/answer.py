@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.grammar import strip_special, write_block
 from uocr_nb.document.model import Block
-from uocr_nb.local_server.blocks import Run
-from uocr_nb.local_server.engine import ReadBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from uocr_nb.local_server.blocks import Run
+    from uocr_nb.local_server.engine import ReadBlock
 
 __all__ = ["Piece", "Writer"]
 

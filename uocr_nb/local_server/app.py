@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,8 @@ from uocr_nb.local_server.images import MAX_BYTES, decode
 from uocr_nb.local_server.request import Ask, parse_request
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
@@ -47,11 +48,27 @@ class ClientGoneError(Exception):
 
 @dataclass
 class Service:
-    """What the app serves: the engine once it is loaded, and the queue in front of it."""
+    """What the app serves: the engine once it is loaded, and the queue in front of it.
+
+    Attributes
+    ----------
+    key : str
+        What clients must send.
+    engine : Engine or RealModel or None
+        None while it is loaded.
+    queue : FairQueue
+        Who comes next.
+    owner : str
+        How the engine names itself in ``/v1/models``.
+    answer : type of Answer, optional
+        How a request is answered by it; by the embedded engine's way when None.
+    """
 
     key: str
-    engine: Engine | None = None
+    engine: Any = None
     queue: FairQueue = field(default_factory=FairQueue)
+    owner: str = OWNER
+    answer: type[Answer] | None = None
 
 
 def create_app(service: Service) -> Starlette:
@@ -61,7 +78,10 @@ def create_app(service: Service) -> Starlette:
         return Response(status_code=200 if service.engine else 503)
 
     async def models(_: Request) -> Response:
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": OWNER, "max_model_len": 32768}
+        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": service.owner, "max_model_len": 32768}
+        revision = getattr(service.engine, "revision", None)
+        if revision:
+            model["revision"] = revision
         return JSONResponse({"object": "list", "data": [model]})
 
     async def completions(request: Request) -> Response:
@@ -91,7 +111,7 @@ async def _complete(service: Service, request: Request) -> Response:
     service.queue.refuse_when_full()
     ask = await asyncio.to_thread(_understand, body)
     address = f"{request.client.host}:{request.client.port}" if request.client else ""
-    return Answer(service, ask, client=ask.user or address)
+    return (service.answer or Answer)(service, ask, client=ask.user or address)
 
 
 async def _body(request: Request) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -13,14 +12,17 @@ from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
 from uocr_nb.local_server.layout import Region
 from uocr_nb.local_server.order import find_gutter, reading_order
-from uocr_nb.local_server.ppocr import Line
 from uocr_nb.local_server.pieces import cut_line, split_line
-from uocr_nb.local_server.rules import Rules
 from uocr_nb.local_server.tables import build_table, table_html
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.ppocr import Line
+    from uocr_nb.local_server.rules import Rules
 
     Image = NDArray[np.uint8]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,8 @@ from uocr_nb.local_server.rotation import doubtful, lies_sideways, quarter_turns
 from uocr_nb.local_server.rules import Rules, find_rules, without_upright
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Image = NDArray[np.uint8]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from uocr_nb.local_server.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 __all__ = ["FairQueue"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uocr_nb.local_server.geometry import Rect
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.geometry import Rect
 
     Image = NDArray[np.uint8]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -10,6 +9,8 @@ from starlette.datastructures import Headers
 from uocr_nb.local_server.faults import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["Guard"]

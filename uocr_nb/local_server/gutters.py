@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Image = NDArray[np.uint8]
@@ -79,7 +80,7 @@ def _cut(quad: Quad, ink: NDArray[np.bool_], corridors: NDArray[np.bool_], scale
     margin = 0.15 * (bottom - top)
     rows = slice(max(0, int(top + margin)), max(1, int(bottom - margin)))
     left, right = (int(v * scale) for v in (quad[:, 0].min(), quad[:, 0].max()))
-    gaps = _white_runs(~ink[rows, left:right].any(axis=0))
+    gaps = _white_runs(np.asarray(~ink[rows, left:right].any(axis=0)))
     if not gaps:
         return [quad]
     usual = median(end - start for start, end in gaps)

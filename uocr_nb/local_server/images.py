@@ -71,17 +71,16 @@ def decode(data: bytes, *, low_memory: bool = False) -> Image:
     try:
         with warnings.catch_warnings(), Pictures.open(io.BytesIO(data), formats=_FORMATS) as picture:
             warnings.simplefilter("ignore")
-            width, height = picture.size
-            if width * height > limit:
-                raise too_large
-            return _pixels(picture, LOW_SIDE if low_memory else WORK_SIDE)
-    except Fault:
-        raise
+            small = picture.width * picture.height <= limit
+            pixels = _pixels(picture, LOW_SIDE if low_memory else WORK_SIDE) if small else None
     except Pictures.DecompressionBombError as error:
         raise too_large from error
     except Exception as error:
         # Decoders fail in many ways on damaged files; each means the same to the client.
         raise Fault(400, f"Failed to load image: cannot identify or decode it ({error}).", param="image_url") from error
+    if pixels is None:
+        raise too_large
+    return pixels
 
 
 def _pixels(picture: Any, side: int) -> Image:

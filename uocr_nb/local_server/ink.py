@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,8 @@ import numpy as np
 from uocr_nb.local_server.geometry import Rect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Image = NDArray[np.uint8]
@@ -24,7 +25,7 @@ def tightened(boxes: Sequence[Rect], image: Image) -> list[Rect]:
     """Draw each box in to its ink along x; `image` is the page (BGR). A box without ink stays as it is."""
     import cv2  # noqa: PLC0415 - comes with the extra
 
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
     return [_tight(box, grey) for box in boxes]
 
 

@@ -7,7 +7,6 @@ It is asked for classes and groups only: boxes come from the lines themselves, o
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uocr_nb.local_server.geometry import Rect, union
-from uocr_nb.local_server.ppocr import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.ppocr import Line
 
     Image = NDArray[np.uint8]
 
@@ -110,7 +112,7 @@ def _arrays(lines: Sequence[Line]) -> NDArray[np.float64]:
 def _apart(lines: Sequence[Line]) -> list[float]:
     """Widths at which the lines are written: MuPDF joins what stands close together, also over a narrow gutter."""
     boxes = _arrays(lines)
-    x1, y1, x2, y2 = boxes.T
+    x1, y1, _x2, y2 = boxes.T
     widths: list[float] = []
     for n, line in enumerate(lines):
         height = line.box.height

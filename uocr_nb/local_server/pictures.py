@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uocr_nb.local_server.geometry import Rect, union
-from uocr_nb.local_server.ppocr import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.ppocr import Line
 
     Image = NDArray[np.uint8]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import TYPE_CHECKING
 
 from uocr_nb.local_server.geometry import Rect
 from uocr_nb.local_server.ppocr import Line
-from uocr_nb.local_server.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from uocr_nb.local_server.rules import Rules
 
 __all__ = ["Piece", "cut_at", "cut_line", "split_line"]
 

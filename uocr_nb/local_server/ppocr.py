@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import logging
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,8 @@ from uocr_nb.errors import MissingExtraError
 from uocr_nb.local_server.geometry import Rect
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     Image = NDArray[np.uint8]
@@ -110,12 +111,15 @@ class TextReader:
             # The detector would enlarge the short side to 736; a strip of a hundred to one must not become huge.
             scale = min(DETECT_SIDE / min(height, width), MAX_SIDE / max(height, width), 4.0)
         size = (max(32, round(width * scale / 32) * 32), max(32, round(height * scale / 32) * 32))
-        small = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
+        how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        small = np.asarray(cv2.resize(image, size, interpolation=how), dtype=np.uint8)
         found: list[Quad] = []
         for top, bottom, first, last in _strips(size[1], max(256, self._detect_pixels // size[0])):
             part = self._find(small[top:bottom])
             # A line near a seam is seen twice: the strip in whose core its middle lies has seen it whole.
-            found += [quad + (0, top) for quad in part if first <= quad[:, 1].mean() + top < last]
+            found += [
+                quad + np.array([0, top], dtype=np.float32) for quad in part if first <= quad[:, 1].mean() + top < last
+            ]
         stretch = np.array([width / size[0], height / size[1]], dtype=np.float32)
         return [np.asarray(quad * stretch, dtype=np.float32) for quad in found]
 

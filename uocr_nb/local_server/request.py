@@ -15,6 +15,8 @@ CONTEXT = 32768
 """Context of the model whose language is spoken: prompt and answer together."""
 IMAGE_TOKENS = 273
 """Tokens of one page image in base mode."""
+WINDOW = 100
+"""Tokens in which repetition is looked for when a request names the size alone, as vLLM has it."""
 _MODES = ("tiny", "small", "base", "large", "gundam")
 _SINGLE_ONLY = ("large", "gundam")
 
@@ -41,6 +43,10 @@ class Ask:
         Named back in the answer.
     user : str
         Whom the request is counted for in the queue; empty when the client does not say.
+    mode : str or None
+        Image mode; None when the client leaves it to the engine.
+    guard : tuple of int or None
+        Size and window of the guard against repetition; None when the client leaves it to the engine.
     """
 
     images: tuple[bytes, ...]
@@ -53,6 +59,8 @@ class Ask:
     logprobs: bool
     model: str
     user: str
+    mode: str | None = None
+    guard: tuple[int, int] | None = None
 
     @property
     def prompt_tokens(self) -> int:
@@ -78,8 +86,6 @@ def parse_request(body: object) -> Ask:
         raise Fault(400, "Found more '<image>' placeholders in input prompt than actual multimodal data items.")
     if not images:
         raise Fault(400, "The request has no image: this engine reads page images only.", param="messages")
-    _check_mode(body, len(images))
-    _check_guard(body)
     words = " ".join(prompt.replace("<image>", " ").replace("<|grounding|>", " ").split())
     options = body.get("stream_options")
     ask = Ask(
@@ -93,6 +99,8 @@ def parse_request(body: object) -> Ask:
         logprobs=_flag(body, "logprobs", default=False),
         model=str(body.get("model") or "Unlimited-OCR"),
         user=str(body.get("user") or ""),
+        mode=_mode(body, len(images)),
+        guard=_guard(body),
     )
     if ask.prompt_tokens >= CONTEXT:
         raise Fault(
@@ -163,10 +171,10 @@ def _take(part: object, texts: list[str], images: list[bytes]) -> None:
     images.append(data_of(link.get("url") if isinstance(link, Mapping) else link))
 
 
-def _check_mode(body: Mapping[str, Any], count: int) -> None:
+def _mode(body: Mapping[str, Any], count: int) -> str | None:
     config = body.get("images_config")
     if config is None:
-        return
+        return None
     if not isinstance(config, Mapping):
         raise Fault(400, 'images_config must be an object such as {"image_mode": "base"}.', param="images_config")
     mode = config.get("image_mode", "gundam")
@@ -183,15 +191,20 @@ def _check_mode(body: Mapping[str, Any], count: int) -> None:
             "Please use one of: ['tiny', 'small', 'base']",
             param="images_config",
         )
+    return str(mode)
 
 
-def _check_guard(body: Mapping[str, Any]) -> None:
-    guard = body.get("vllm_xargs")
+def _guard(body: Mapping[str, Any]) -> tuple[int, int] | None:
+    field = "vllm_xargs" if body.get("vllm_xargs") is not None else "custom_params"
+    guard = body.get(field)
     if guard is None:
-        return
+        return None
     if not isinstance(guard, Mapping):
-        raise Fault(400, "vllm_xargs must be an object.", param="vllm_xargs")
-    if "ngram_size" in guard:
-        size = guard["ngram_size"]
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise Fault(400, f"`ngram_size` has to be a strictly positive integer, got {size!r}.", param="vllm_xargs")
+        raise Fault(400, f"{field} must be an object.", param=field)
+    if "ngram_size" not in guard:
+        return None
+    size, window = guard["ngram_size"], guard.get("window_size", WINDOW)
+    for name, value in (("ngram_size", size), ("window_size", window)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise Fault(400, f"`{name}` has to be a strictly positive integer, got {value!r}.", param=field)
+    return size, window

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uocr_nb.local_server.ppocr import Line, TextReader
-
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.ppocr import Line, TextReader
 
     Image = NDArray[np.uint8]
     Quad = NDArray[np.float32]

@@ -12,7 +12,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,10 @@ from uocr_nb.errors import EndpointError, MissingExtraError, UocrError
 from uocr_nb.support.platform import cpu_budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from uocr_nb.local_server.engine import Engine
+    from uocr_nb.local_server.real_model import RealModel
 
 __all__ = ["FAILED", "Settings", "serve_child", "serve_foreground"]
 
@@ -43,12 +45,19 @@ class Settings:
         Keep the process under 1.2 GB.
     threads : int or None
         None: what this process may use.
+    engine : str
+        ``cpu``, or ``transformers`` for the model itself.
+    model, revision : str or None
+        For the model: folder or repository, and its revision (None: the newest).
     """
 
     key: str
     port: int = 0
     low_memory: bool = False
     threads: int | None = None
+    engine: str = "cpu"
+    model: str | None = None
+    revision: str | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Settings:
@@ -63,7 +72,18 @@ class Settings:
         key = str(data["key"])
         if not key:
             raise ValueError("empty key")
-        return cls(key, int(data.get("port") or 0), bool(data.get("low_memory")), int(threads) if threads else None)
+        engine = str(data.get("engine") or "cpu")
+        if engine not in ("cpu", "transformers"):
+            raise ValueError("unknown engine")
+        return cls(
+            key,
+            int(data.get("port") or 0),
+            bool(data.get("low_memory")),
+            int(threads) if threads else None,
+            engine,
+            str(data["model"]) if engine != "cpu" else None,
+            data.get("revision"),
+        )
 
     def __repr__(self) -> str:
         return f"Settings(port={self.port}, low_memory={self.low_memory}, threads={self.threads})"
@@ -134,7 +154,7 @@ def serve_foreground(port: int = 0, low_memory: bool = False) -> None:  # noqa: 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(levelname)-9s%(message)s"))
-    for name in ("uocr.cpu", "uvicorn"):
+    for name in ("uocr.cpu", "uocr.model", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(logging.INFO)
@@ -153,7 +173,7 @@ def _open(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise EndpointError(
-            f"The CPU endpoint cannot listen on port {port}.",
+            f"The endpoint cannot listen on port {port}.",
             "The port is taken by another program." if isinstance(error, OSError) else "It is not a port number.",
             "Choose another with --port N, or leave --port out: a free one is taken.",
         ) from error
@@ -170,10 +190,14 @@ def _serve(
 
         from uocr_nb.local_server.app import Service, create_app  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError("The CPU endpoint cannot start.", "cpu", error.name or "uvicorn") from error
+        raise MissingExtraError("The endpoint cannot start.", settings.engine, error.name or "uvicorn") from error
     listener = _open(settings.port)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     service = Service(settings.key)
+    if settings.engine == "transformers":
+        from uocr_nb.local_server.model_answer import OWNER, ModelAnswer  # noqa: PLC0415 - for this engine alone
+
+        service = Service(settings.key, owner=OWNER, answer=ModelAnswer)
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(service), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
@@ -186,14 +210,14 @@ def _serve(
 
     def load() -> None:
         try:
-            service.engine = _load(settings)
+            service.engine = _load(settings) if settings.engine == "cpu" else _load_model(settings)
         except UocrError as error:
             trouble.append(error)
             stop()
         except Exception as error:
             log.exception("loading failed")
             why = f"{type(error).__name__}: {error}"
-            trouble.append(EndpointError("The embedded engine failed while it loaded its models.", why))
+            trouble.append(EndpointError("The engine failed while it loaded its models.", why))
             stop()
         else:
             tell("ready")
@@ -206,6 +230,16 @@ def _serve(
     asyncio.run(server.serve(sockets=[listener]))
     if trouble:
         raise trouble[0]
+
+
+def _load_model(settings: Settings) -> RealModel:
+    from uocr_nb.local_server.real_model import RealModel  # noqa: PLC0415 - imports torch
+    from uocr_nb.local_server.torch_parts import import_torch  # noqa: PLC0415
+
+    import_torch().set_num_threads(settings.threads or cpu_budget())
+    model = RealModel(settings.model or "", settings.revision)
+    log.info("Application startup complete.")
+    return model
 
 
 def _load(settings: Settings) -> Engine:

@@ -6,16 +6,20 @@ No model: clustering of the pieces that were read did better than the grid model
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uocr_nb.local_server.geometry import Rect, union
 from uocr_nb.local_server.pieces import Piece, cut_at
-from uocr_nb.local_server.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from uocr_nb.local_server.rules import Rules
 
 __all__ = ["Cell", "build_table", "table_html"]
 
@@ -333,7 +337,12 @@ def _continued(rows: Sequence[_Row], edges: Sequence[float], unit: float, pitch:
                 rights[first] = max(rights.get(first, 0.0), piece.box.x2)
     joined: list[_Row] = []
     for row in rows:
-        if joined and not row.loose and not joined[-1].loose and _is_rest(joined[-1], row, edges, rights, unit, pitch):
+        if (
+            joined
+            and not row.loose
+            and not joined[-1].loose
+            and _is_rest(joined[-1], row, edges=edges, rights=rights, unit=unit, pitch=pitch)
+        ):
             joined[-1].pieces += row.pieces
         else:
             joined.append(row)
@@ -341,7 +350,7 @@ def _continued(rows: Sequence[_Row], edges: Sequence[float], unit: float, pitch:
 
 
 def _is_rest(
-    above: _Row, row: _Row, edges: Sequence[float], rights: dict[int, float], unit: float, pitch: float
+    above: _Row, row: _Row, *, edges: Sequence[float], rights: dict[int, float], unit: float, pitch: float
 ) -> bool:
     lowest = max(piece.box.cy for piece in above.pieces)
     if row.middle - lowest > 1.15 * pitch or len(row.pieces) > 0.5 * (len(edges) + 1):
