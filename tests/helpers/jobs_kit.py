@@ -95,11 +95,11 @@ SERVE = "ep = start.serve('vllm', on_event=told)\nprint('READY', reaper.pid, flu
 class Driver:
     """A Python of its own that starts an endpoint on a Hub, and is then ended in some way."""
 
-    def __init__(self, hub: Any, folder: Path, code: str, **more: str) -> None:
+    def __init__(self, hub: Any, folder: Path, code: str, prefix: list[str], **more: str) -> None:
         self.folder = folder
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", DRIVER + code],
+            [*prefix, sys.executable, "-W", "ignore", "-c", DRIVER + code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -137,11 +137,11 @@ class Driver:
 
 @pytest.fixture
 def drive(tmp_path: Path) -> Iterator[Any]:
-    """Make drivers; ``folder=`` lets two share one home."""
+    """Make drivers, all with one home."""
     made: list[Driver] = []
 
-    def make(hub: Any, code: str = SERVE, folder: Path = tmp_path, **more: str) -> Driver:
-        made.append(Driver(hub, folder, code, **more))
+    def make(hub: Any, code: str = SERVE, *, prefix: Any = (), **more: str) -> Driver:
+        made.append(Driver(hub, tmp_path, code, list(prefix), **more))
         return made[-1]
 
     yield make

@@ -259,7 +259,10 @@ class Endpoint:
             await host.start(say)
         except BaseException as error:
             failure = error if isinstance(error, UocrError) else None
-            self.fail(failure or EndpointError(f"{self.name} was not started.", "The start was interrupted."))
+            failure = failure or EndpointError(f"{self.name} was not started.", "The start was interrupted.")
+            self.fail(failure)
+            # Its host may have told of the end already, without what the start knows of it.
+            self.failure = failure
             host.ask_to_stop()
             await asyncio.to_thread(host.finish_stop, 3.0 if self.plan.host == "hf" else 1.0)
             raise

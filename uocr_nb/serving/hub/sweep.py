@@ -75,7 +75,7 @@ def sweep_jobs() -> list[Swept]:
     if not orphans:
         return []
     try:
-        token = find_token()
+        token = find_token(may_ask=False)
         hub = HubClient(token.secret) if token else None
     except UocrError:
         hub = None

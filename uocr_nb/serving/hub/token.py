@@ -38,10 +38,13 @@ class Token:
     file: str = ""
 
 
-def find_token() -> Token | None:
+def find_token(*, may_ask: bool = True) -> Token | None:
     """Find the token as the Hub's client does; None when there is none.
 
-    To be called in the thread of the user's cell: in Colab it asks the user, once.
+    Parameters
+    ----------
+    may_ask : bool
+        Whether this is the thread of the user's cell: Colab asks the user, once, and can hang in any other thread.
 
     Raises
     ------
@@ -54,6 +57,8 @@ def find_token() -> Token | None:
     with _lock:
         if _found is not None and _still_true(_found):
             return _found
+        if not may_ask and "google.colab" in sys.modules and not _lies_open(constants.HF_TOKEN_PATH):
+            return None
         try:
             text = (get_token() or "").strip()
         except Exception as error:  # noqa: BLE001 - an OIDC exchange or a secrets vault may fail in any way
@@ -73,6 +78,10 @@ def find_token() -> Token | None:
         path = str(Path(constants.HF_TOKEN_PATH).expanduser())
         _found = Token(Secret(text), *_place(text, path))
         return _found
+
+
+def _lies_open(path: str) -> bool:
+    return any(os.environ.get(name) for name in _VARIABLES) or bool(token_in(path))
 
 
 def _still_true(found: Token) -> bool:
