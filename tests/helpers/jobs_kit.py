@@ -27,7 +27,7 @@ from uocr_nb.serving.hub import account, keeper, log  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SERVE", "Hub", "RemoteHub", "asks", "drive", "faults", "hub", "remote_hub", "serve_quick"]
+__all__ = ["DRIVER", "SERVE", "Hub", "RemoteHub", "asks", "drive", "faults", "hub", "remote_hub", "serve_quick"]
 
 
 @pytest.fixture

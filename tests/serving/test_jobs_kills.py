@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,6 @@ from jobs_kit import SERVE, drive, faults, remote_hub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from jobs_kit import RemoteHub
 
@@ -174,8 +174,7 @@ def test_no_token_in_children_files_or_words(remote_hub: RemoteHub, drive: Any) 
     driver.until("READY")
     for pid in (driver.watchdog,):
         for name in ("environ", "cmdline"):
-            with open(f"/proc/{pid}/{name}", "rb") as file:
-                assert remote_hub.token.encode() not in file.read()
+            assert remote_hub.token.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
     driver.process.stdin.close()
     words = driver.process.stdout.read() + driver.process.stderr.read()
     assert "Endpoint vllm" in words

@@ -34,7 +34,8 @@ class Face(http.server.BaseHTTPRequestHandler):
         if self.path == "/health":
             self.answer(b"")
         elif self.path == "/metrics" and mode != "log":
-            self.answer(b'# TYPE e:running gauge\ne:running{a="b c"} %d.0\ne:waiting 0.0\ne:done_total{x="1"} %d\n' % (running, done))
+            rows = b'# TYPE e:running gauge\ne:running{a="b c"} %d.0\ne:waiting 0.0\n' % running
+            self.answer(rows + b'e:done_total{x="1"} %d\n' % done)
         else:
             self.send_error(404)
     def do_POST(self):
