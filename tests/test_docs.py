@@ -1,0 +1,36 @@
+"""What the docs say of the product is what the product says of itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from uocr_nb.serving import engines
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("name", ["cpu", "vllm", "sglang", "llamacpp", "transformers"])
+def test_every_variant_stands_in_the_docs_with_what_is_known_of_it(name: str) -> None:
+    text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    profile = engines.get(name)
+    for variant in profile.variants:
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{name}:{variant.name}`".rstrip(":`"))), "")
+        assert (variant.known or profile.known) in row
+        for fact in (variant.image, (variant.revision or "")[:12], variant.flavor):
+            assert not fact or fact in row
+
+
+def test_links_between_the_docs_lead_somewhere() -> None:
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_readme_names_every_magic_and_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for word in ("%uocr_serve", "%uocr ", "%%uocr", "%uocr_status", "%uocr_logs", "%uocr_stop", "%uocr_jobs", "uocr demo"):
+        assert word in text
