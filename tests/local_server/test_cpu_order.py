@@ -98,7 +98,9 @@ def test_boxes_come_back_to_the_picture_as_sent(quarters: int) -> None:
 
 
 def test_a_straightened_page_keeps_its_boxes() -> None:
-    frame = Frame.of(WHITE).straightened(3.0)
+    corners = np.array([[490, 490], [510, 490], [510, 510], [490, 510]], dtype=np.float32)
+    frame, (moved,) = Frame.of(WHITE).straightened(3.0, [corners])
+    assert moved.mean(axis=0) == pytest.approx([500, 500], abs=0.5)
     x1, y1, x2, y2 = frame.box(Rect(490, 490, 510, 510))
     assert (x1 + x2) / 2 == pytest.approx(500, abs=2)
     assert (y1 + y2) / 2 == pytest.approx(500, abs=2)

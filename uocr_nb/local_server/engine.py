@@ -102,16 +102,13 @@ class Engine:
         quads = self.reader.find(frame.image)
         if quads and lies_sideways(quads):
             frame, quads, rules = self._turned(frame, quads, rules, (1, 3), check)
+        frame, quads, rules = _level(frame, quads, rules)
         lines = self._read(frame, quads, check)
         if doubtful(lines):
             turned, quads, rules = self._turned(frame, quads, rules, (0, 2), check)
             if turned is not frame:
-                frame, lines = turned, self._read(turned, quads, check)
-        lean = skew_of(quads)
-        if lean:
-            # Upright boxes of leaning lines reach into one another, and rules of a leaning table are not found.
-            frame, rules = _unruled(frame.straightened(lean))
-            lines = self._read(frame, self.reader.find(frame.image), check)
+                frame, quads, rules = _level(turned, quads, rules)
+                lines = self._read(frame, quads, check)
         return frame, lines, rules
 
     def _read(self, frame: Frame, quads: list[Quad], check: Callable[[], None] | None) -> list[Line]:
@@ -131,6 +128,16 @@ class Engine:
             return frame, quads, rules
         turned, rules = _unruled(frame.turned(turn))
         return turned, self.reader.find(turned.image), rules
+
+
+def _level(frame: Frame, quads: list[Quad], rules: Rules) -> tuple[Frame, list[Quad], Rules]:
+    """Straighten a crooked scan: boxes of leaning lines reach into one another, leaning rules are not found."""
+    lean = skew_of(quads)
+    if not lean:
+        return frame, quads, rules
+    straight, quads = frame.straightened(lean, quads)
+    straight, rules = _unruled(straight)
+    return straight, quads, rules
 
 
 def _unruled(frame: Frame) -> tuple[Frame, Rules]:

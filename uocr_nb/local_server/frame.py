@@ -48,15 +48,18 @@ class Frame:
             frame = Frame(np.ascontiguousarray(np.rot90(frame.image)), frame.to_sent @ back)
         return frame
 
-    def straightened(self, degrees: float) -> Frame:
-        """The picture turned so that lines leaning by `degrees` (clockwise) lie level."""
+    def straightened(
+        self, degrees: float, quads: Sequence[NDArray[np.float32]]
+    ) -> tuple[Frame, list[NDArray[np.float32]]]:
+        """Turn the picture so that lines leaning by `degrees` (clockwise) lie level, and corners with it."""
         import cv2  # noqa: PLC0415 - comes with the extra
 
         height, width = self.image.shape[:2]
         matrix = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0)
         image = cv2.warpAffine(self.image, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
         back = np.vstack([cv2.invertAffineTransform(matrix), [0, 0, 1]])
-        return Frame(np.asarray(image, dtype=np.uint8), self.to_sent @ back)
+        moved = [np.asarray(quad @ matrix[:, :2].T + matrix[:, 2], dtype=np.float32) for quad in quads]
+        return Frame(np.asarray(image, dtype=np.uint8), self.to_sent @ back), moved
 
     def box(self, rect: Rect) -> tuple[int, int, int, int]:
         """`rect` (pixels of this picture) as 0..999 along each axis of the picture as sent."""
