@@ -17,7 +17,6 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from tests.hub import faults  # noqa: E402
-from tests.hub.fixtures import remote_hub  # noqa: E402
 from tests.hub.remote import RemoteHub  # noqa: E402
 from tests.hub.server import Hub  # noqa: E402
 from uocr_nb.serving import start  # noqa: E402
@@ -33,7 +32,8 @@ __all__ = ["DRIVER", "SERVE", "Hub", "RemoteHub", "asks", "drive", "faults", "hu
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     """A Hub that this process takes for the real one, with a valid token in the environment."""
-    with Hub(keepalive=0.3, speed=60, grace=0.5) as running:
+    # Ports of its own: other test runs of this machine play the same Jobs.
+    with Hub(keepalive=0.3, speed=60, grace=0.5, mapped=True) as running:
         use_hub(running, monkeypatch, tmp_path)
         monkeypatch.setenv("HF_TOKEN", running.token)
         yield running
@@ -42,6 +42,14 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         errors = running.errors
     assert not errors, errors
     huggingface_hub.utils.close_session()
+
+
+@pytest.fixture
+def remote_hub() -> Iterator[RemoteHub]:
+    """A Hub in a process of its own, for tests that kill the process that uses it."""
+    with RemoteHub.start("--keepalive", "0.3", "--speed", "60", "--grace", "0.5", "--mapped") as running:
+        yield running
+        assert running.errors == []
 
 
 def use_hub(running: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -136,6 +136,21 @@ def _watchdog_of(parent: int) -> int:
     return next(child.pid for child in psutil.Process(parent).children() if "reaper" in " ".join(child.cmdline()))
 
 
+def test_killed_watchdog_gets_a_successor(remote_hub: RemoteHub, drive: Any) -> None:
+    code = "keeper._CALM = 0.1\n" + SERVE + "old = reaper.pid\nsys.stdin.readline()\n"
+    code += (
+        "import time\nwhile reaper.pid in (old, None):\n    time.sleep(0.02)\nprint('NEW', reaper.pid, flush=True)\n"
+    )
+    driver = drive(remote_hub, code + "sys.stdin.read()\n")
+    driver.until("READY")
+    os.kill(driver.watchdog, signal.SIGKILL)
+    driver.process.stdin.write("go on\n")
+    driver.process.stdin.flush()
+    driver.until("NEW")
+    driver.process.kill()
+    cancelled_once(remote_hub)
+
+
 def test_watchdog_repeats_until_one_cancel_is_accepted(remote_hub: RemoteHub, drive: Any) -> None:
     driver = drive(remote_hub, SERVE + "sys.stdin.read()\n")
     driver.until("READY")

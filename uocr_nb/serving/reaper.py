@@ -222,6 +222,13 @@ class Reaper:
             if self._things.pop(name, None) is not None:
                 self._send({"do": "forget", "id": name})
 
+    def ensure(self) -> None:
+        """Start another one when somebody has ended it while it had something to watch."""
+        with self._lock:
+            if self._things and (self._program is None or self._program.poll() is not None):
+                self._close(wait=0.0)
+                self._start()
+
     @property
     def pid(self) -> int | None:
         """Number of its process, None when it does not run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from uocr_nb.serving.hub.log import JobLog
 from uocr_nb.serving.hub.refusals import Asked
 from uocr_nb.serving.hub.sweep import ran_of
 from uocr_nb.serving.hub.token import Token, for_watchdog, need_token
+from uocr_nb.serving.reaper import reaper
 from uocr_nb.support.durations import show_clock, show_seconds
 from uocr_nb.support.net import is_loopback
 
@@ -35,6 +37,9 @@ _PROBE = 2.0
 
 _TICK = 5.0
 """Seconds between two lines about a wait."""
+
+_QUIET = 15.0
+"""Seconds without a log line after which that is said."""
 
 _REFUSALS = 5
 """Refusals in a row of our token by the Job's address that are taken for good; before an engine listens, what the
@@ -62,6 +67,7 @@ class JobHost:
         self._advice: UocrError | None = None
         self._idle_end = False
         self._stage = ""
+        self._told_at = 0.0
 
     def __repr__(self) -> str:
         return f"<JobHost {self._keeper!r}>"
@@ -183,7 +189,18 @@ class JobHost:
                     f"{address} answered {status}; it wants a token that may read {self._kept().namespace}.",
                     "Make a token with read access to that account, and start it again.",
                 )
+            self._tell_of_silence()
             await asyncio.sleep(_PROBE)
+
+    def _tell_of_silence(self) -> None:
+        """Say how long the log has had no new line, so that nobody takes a slow start for a dead one."""
+        log = self._log
+        now = time.monotonic()
+        if log is not None and now - log.last_at > _QUIET and now - self._told_at > _TICK:
+            self._told_at = now
+            begun = f", begun {log.starts} times by the Hub" if log.starts > 1 else ""
+            silent = show_clock(now - log.last_at)
+            self._tell(self._stage, f"no log line for {silent}{begun}; its address does not answer yet")
 
     def _address(self) -> str:
         """Find where the Job's port is exposed.
@@ -272,6 +289,8 @@ class JobHost:
         if stage not in ("", "SCHEDULING", *TERMINAL):
             self._hear(self._running.set)
         self._renew()
+        with contextlib.suppress(OSError):
+            reaper.ensure()
 
     def refused(self, error: UocrError) -> None:
         """There is no Job."""
