@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from uocr_nb.errors import EndpointError, UocrError
 from uocr_nb.serving import engines, ledger, probe
-from uocr_nb.serving.hub import account, adoption
+from uocr_nb.serving.hub import account, adoption, outcome
 from uocr_nb.serving.hub.client import HubClient
 from uocr_nb.serving.hub.command import IDLE_LINE, job_body
 from uocr_nb.serving.hub.ending import TERMINAL, job_path, stage_of
@@ -269,7 +269,7 @@ class JobHost:
         end = "The Job is cancelled" if keeper.cancelled else "The Job has ended"
         if not endpoint.billed:
             return f"{end}; it never ran, so nothing is charged."
-        cost = "" if endpoint.price is None else f" and cost {show_dollars(endpoint.spent)}"
+        cost = "" if endpoint.price is None else f" and cost {outcome.show_dollars(endpoint.spent)}"
         return f"{end}; it ran {show_clock(endpoint.billed)}{cost}."
 
     # ------------------------------------------------------------------ what the keeper tells (its thread)
@@ -282,10 +282,14 @@ class JobHost:
     def looked(self, job: dict[str, Any]) -> None:
         """The Job was looked at."""
         endpoint, stage = self._endpoint, stage_of(job)
-        if stage == "RUNNING" and endpoint.deadline is None:
+        if stage == "RUNNING":
             ran = ran_of(job)
             endpoint.start_meter(ran)
-            endpoint.deadline = datetime.now(UTC) + timedelta(seconds=endpoint.plan.timeout - ran)
+            if endpoint.deadline is None:
+                limit = job.get("timeout")
+                left = (float(limit) if isinstance(limit, (int, float)) else endpoint.plan.timeout) - ran
+                endpoint.deadline = datetime.now(UTC) + timedelta(seconds=left)
+                self._kept().expect_end(endpoint.deadline.timestamp())
         if stage not in ("", "SCHEDULING", *TERMINAL):
             self._hear(self._running.set)
         self._renew()
@@ -358,47 +362,14 @@ class JobHost:
 
     # ------------------------------------------------------------------ how it ended
     def _why_it_ended(self, job: dict[str, Any]) -> UocrError:
-        endpoint, stage = self._endpoint, stage_of(job)
-        status = job.get("status") or {}
-        started = endpoint.state == "ready"
-        what = f"{endpoint.name} has gone." if started else f"{endpoint.name} did not start."
-        money = self._cost() if started else ""
-        again = f"%uocr_serve {endpoint.plan.spelling}"
-        reason, said = str(status.get("cancelReason") or ""), str(status.get("message") or "")
-        if self._idle_end:
-            idle = show_seconds(endpoint.plan.idle)
-            return EndpointError(what, f"No page was asked for in {idle}, so its Job ended itself. {money}", again)
-        if stage == "CANCELED":
-            why = {
-                "NO_CREDITS": "The account has no credit left.",
-                "NO_SUBSCRIPTION": "The account's plan does not cover it.",
-                "RESOURCE_GROUP_LIMIT": "The limit of its resource group was reached.",
-            }.get(reason, "Somebody cancelled its Job: on the website, or from another program.")
-            then = "https://huggingface.co/settings/billing" if reason == "NO_CREDITS" else again
-            return EndpointError(what, f"{why} {endpoint.hide(said)} {money}".strip(), then)
-        if self._time_is_up(said):
-            limit = show_seconds(endpoint.plan.timeout)
-            why = f"The {limit} that it was started for are over. A Job cannot be given more time. {money}"
-            return EndpointError(what, why.strip(), f"{again} --timeout 1h")
-        if self._advice is not None:
-            return self._advice
-        told = {"COMPLETED": "Its engine ended.", "DELETED": "Its Job is no longer there."}.get(
-            stage, "Its Job failed."
-        )
-        return EndpointError(
-            what, " ".join(filter(None, [told, endpoint.hide(said), self._last_words(), money])), "%uocr_logs"
-        )
-
-    def _time_is_up(self, said: str) -> bool:
-        deadline = self._endpoint.deadline
-        late = deadline is not None and datetime.now(UTC) >= deadline - timedelta(seconds=3)
-        return "timeout" in said.lower() or late
-
-    def _cost(self) -> str:
         endpoint = self._endpoint
-        if endpoint.price is None:
-            return ""
-        return f"It ran {show_clock(endpoint.billed)} and cost {show_dollars(endpoint.spent)}."
+        return outcome.why_it_ended(
+            job,
+            endpoint,
+            advice=self._advice,
+            idle_end=self._idle_end,
+            last_words=self._last_words(),
+        )
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self._endpoint.logs[-_LAST_WORDS:] if line.strip()]
@@ -457,11 +428,6 @@ class JobHost:
         if self._token is None:
             raise RuntimeError("The token has not been looked for yet.")
         return self._token
-
-
-def show_dollars(amount: float) -> str:
-    """Write an amount: two decimals, and under a cent in words."""
-    return "under $0.01" if 0 < amount < 0.005 else f"${amount:.2f}"
 
 
 def _limits(endpoint: Endpoint) -> str:
