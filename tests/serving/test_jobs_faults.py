@@ -14,6 +14,7 @@ from uocr_nb.serving.reaper import reaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from jobs_kit import Hub
 
@@ -290,6 +291,45 @@ def test_cancel_until_one_is_accepted(
     assert until(lambda: endpoint.state == "stopped")
     nothing_left(hub)
     assert len(hub.cancels(endpoint.id)) == sent
+
+
+def test_not_asked_for_what_cannot_be_noted_down(hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    start._swept = None
+    serve_quick().stop()
+    monkeypatch.setenv("UOCR_STATE_DIR", str(tmp_path / "a file"))
+    text = str(refused())
+    assert "could not be noted down" in text
+    assert "UOCR_STATE_DIR" in text
+    assert len(hub.posts()) == 1
+
+
+def test_from_acceptance_on_every_fault_of_ours_cancels(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = ledger.write, []
+
+    def full(entry: ledger.Entry) -> Any:
+        written.append(entry)
+        if entry.job is not None and entry.job.id:
+            raise OSError(28, "No space left on device")
+        return write(entry)
+
+    monkeypatch.setattr(ledger, "write", full)
+    assert "No space left" in str(refused())
+    assert len(written) == 2
+    assert len(hub.cancels(accepted=True)) == len(hub.infos()) == 1
+    nothing_left(hub)
+
+
+def test_past_its_time_without_a_hub_it_is_over(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, until: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(keeper, "_AFTER_ITS_TIME", -1800.0)
+    endpoint = serve_quick()
+    hub.down()
+    assert until(lambda: endpoint.state == "failed")
+    assert "are over" in str(endpoint.failure)
+    hub.up()
+    hub.cancel(endpoint.id)
 
 
 def test_the_same_line_three_times_is_one_job(hub: Hub) -> None:

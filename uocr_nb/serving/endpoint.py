@@ -18,7 +18,7 @@ from uocr_nb.support.durations import show_clock
 from uocr_nb.support.net import Secret, client_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     import httpx2
@@ -35,6 +35,8 @@ _READ_TIMEOUT = 600.0
 
 _SOON = 300.0
 """Seconds before its end from which an endpoint says so."""
+
+_DRIFT = 3.0
 
 _PLACES = {"process": " on this machine", "docker": " in a container on this machine", "url": ""}
 
@@ -109,6 +111,7 @@ class Endpoint:
         self._client: tuple[int, httpx2.AsyncClient, AsyncOpenAI | None] | None = None
         self._plain_client: tuple[int, OpenAI] | None = None
         self._runs_on: Host | None = None
+        self._give_up: Callable[[], Any] | None = None
 
     # ------------------------------------------------------------------ what it is
     @property
@@ -217,8 +220,9 @@ class Endpoint:
                 self._state = "starting"
 
     def start_meter(self, ran: float = 0.0) -> None:
-        """Note that it is paid for, since `ran` seconds."""
-        if self._meter is None:
+        """Note that it is paid for, since `ran` seconds; told again, a clock that slept is put right."""
+        meter = self._meter
+        if meter is None or (meter[1] is None and abs(self.billed - ran) > _DRIFT):
             self._meter = (time.monotonic() - ran, None)
 
     def stop_meter(self, ran: float | None = None) -> None:
@@ -254,18 +258,27 @@ class Endpoint:
 
     async def start(self, say: Say) -> None:
         """Start it on its host; return when it has answered a real request."""
-        host = self._host()
+        host, task = self._host(), asyncio.current_task()
+        own_loop = asyncio.get_running_loop()
+        if task is not None:
+            self._give_up = lambda: own_loop.call_soon_threadsafe(task.cancel)
         try:
             await host.start(say)
         except BaseException as error:
+            self._give_up = None
             failure = error if isinstance(error, UocrError) else None
             failure = failure or EndpointError(f"{self.name} was not started.", "The start was interrupted.")
+            stopped = self._state in ("stopping", "stopped")
             self.fail(failure)
             # Its host may have told of the end already, without what the start knows of it.
             self.failure = failure
             host.ask_to_stop()
             await asyncio.to_thread(host.finish_stop, 3.0 if self.plan.host == "hf" else 1.0)
+            if stopped:
+                why = "What was started of it is stopped."
+                raise EndpointError(f"{self.name} was stopped while it started.", why, "%uocr_serve") from None
             raise
+        self._give_up = None
         self._become_ready()
 
     async def still_there(self) -> bool:
@@ -299,6 +312,9 @@ class Endpoint:
             if self._state in ("stopped", "failed", "stopping"):
                 return False
             self._state = "stopping"
+        give_up = self._give_up
+        if give_up is not None:  # whoever waits for its start waits no longer
+            give_up()
         if self._runs_on is not None:
             self._runs_on.ask_to_stop()
         return True

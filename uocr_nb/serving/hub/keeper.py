@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uocr_nb.errors import EndpointError, UocrError
@@ -27,6 +27,7 @@ _LATE = 60.0
 _EAGER, _CALM = 1.0, 10.0
 """Seconds between two looks at a Job that starts, and at one that is ready."""
 
+_AFTER_ITS_TIME = 60.0
 _GONE_AFTER = 3
 """Looks in a row that do not find a Job, after which it counts as deleted."""
 
@@ -84,7 +85,7 @@ class Order:
 
     namespace: str
     mark: str
-    body: dict[str, Any]
+    body: dict[str, Any] = field(repr=False)
     asked: Asked
 
 
@@ -116,6 +117,7 @@ class JobKeeper:
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._calm = False
+        self._ends_at = float("inf")
         self._unclear = False
         self.job: dict[str, Any] = {}
         self.namespace = order.namespace
@@ -158,6 +160,10 @@ class JobKeeper:
         """Look less often: it is ready."""
         self._calm = True
 
+    def expect_end(self, at: float) -> None:
+        """Take the Job for ended at this time (of the wall clock), should the Hub not be there to be asked."""
+        self._ends_at = at + _AFTER_ITS_TIME
+
     # ------------------------------------------------------------------ the thread
     def _keep(self) -> None:
         try:
@@ -178,8 +184,10 @@ class JobKeeper:
             return False
         try:
             self._guard.intend()
-        except Exception as error:  # noqa: BLE001 - a full disk: without the note it is not asked for
-            self._refuse(_as_error(error))
+        except Exception as error:  # noqa: BLE001 - a full disk, no room for a process
+            why = f"It could not be noted down, so nobody could end it after this kernel ({_name(error)})."
+            then = "Free some space, or set UOCR_STATE_DIR to a folder that can be written."
+            self._refuse(EndpointError(self._order.asked.what, f"{why} {self._order.asked.charged}", then))
             return False
         try:
             answer = self._post()
@@ -271,6 +279,8 @@ class JobKeeper:
                 self._listener.looked(seen.data)
             elif missing >= _GONE_AFTER:
                 self.job = {**self.job, "status": {"stage": "DELETED"}}
+            elif not seen.status and time.time() > self._ends_at:
+                self.job = {**self.job, "status": {"stage": "ERROR", "message": "Job timeout"}}
             if self.ended:
                 self._guard.let_go()
                 self._listener.ended(self.job)
@@ -300,4 +310,8 @@ class JobKeeper:
 def _as_error(error: Exception) -> UocrError:
     if isinstance(error, UocrError):
         return error
-    return EndpointError("The Job could not be kept.", f"{type(error).__name__}: {error}", "%uocr_jobs")
+    return EndpointError("The Job could not be kept track of.", f"{_name(error)}.", "%uocr_jobs")
+
+
+def _name(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

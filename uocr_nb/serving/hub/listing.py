@@ -70,7 +70,7 @@ class JobRow:
     def line(self) -> str:
         """All of it in one line."""
         cost = "price unknown" if self.cost is None else f"${self.cost:.2f}"
-        job = f"{self.namespace}/{self.id}" if self.id else "on this machine"
+        job = f"{self.namespace}/{self.id or 'being asked for'}" if self.namespace else "on this machine"
         what = f"{self.engine} on {self.flavor}" if self.flavor else self.engine
         parts = [job, what, self.stage.lower(), self.whose, f"since {show_seconds(self.age)}", cost]
         return "   ".join(part for part in parts if part)
@@ -96,7 +96,10 @@ def jobs(*, account: bool = True, namespace: str = "") -> list[JobRow]:
     rows = []
     for entry in entries:
         job = listed.pop(entry.job.id, None) if entry.job else None
-        if account and entry.job and entry.job.id and job is not None and stage_of(job) in TERMINAL:
+        if job is not None and stage_of(job) in TERMINAL:
+            # Its kernel, where one lives, strikes it off itself.
+            if is_alive(entry.owner) is False:
+                ledger.remove(entry)
             continue
         rows.append(_of_entry(entry, job))
     rows += [_of_job(job) for job in listed.values() if stage_of(job) not in TERMINAL]

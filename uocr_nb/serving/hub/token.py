@@ -123,7 +123,14 @@ def need_token() -> Token:
     return found
 
 
-def for_watchdog(token: Token, endpoint: str) -> dict[str, Any]:
+class Told(dict[str, Any]):
+    """What the watchdog is told; it holds the token, and shows itself nowhere."""
+
+    def __repr__(self) -> str:
+        return "<told to the watchdog>"
+
+
+def for_watchdog(token: Token, endpoint: str) -> Told:
     """Gather what the watchdog needs to ask the Hub; goes over its pipe alone, never to disk."""
     import urllib.request  # noqa: PLC0415 - beside its only use
 
@@ -135,13 +142,13 @@ def for_watchdog(token: Token, endpoint: str) -> dict[str, Any]:
         proxy = ""
     if host.partition(":")[0] in ("127.0.0.1", "localhost", "[::1]"):
         proxy = ""
-    return {
-        "endpoint": endpoint,
-        "token": token.secret.reveal(),
-        "token_file": token.file,
-        "proxy": proxy,
-        "ca_files": _certificates(),
-    }
+    return Told(
+        endpoint=endpoint,
+        token=token.secret.reveal(),
+        token_file=token.file,
+        proxy=proxy,
+        ca_files=_certificates(),
+    )
 
 
 def _certificates() -> list[str]:
