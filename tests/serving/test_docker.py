@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,16 @@ import pytest
 
 from uocr_nb.errors import EndpointError
 from uocr_nb.serving import ledger, start
+from uocr_nb.serving.hosts import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+@pytest.fixture(autouse=True)
+def _other_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the engines' usual ports, which other tests on this machine may want."""
+    monkeypatch.setattr(program, "port_is_free", lambda _: False)
 
 
 class Docker:
@@ -157,7 +163,9 @@ def test_one_that_will_not_go_is_removed_by_force(
     assert docker.containers == []
 
 
-def test_an_interrupted_download_leaves_nothing(docker: Docker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_download_leaves_nothing(
+    docker: Docker, monkeypatch: pytest.MonkeyPatch, gone: Callable[..., bool]
+) -> None:
     monkeypatch.setenv("FAKE_DOCKER_HOW", "slow-pull")
 
     def interrupt(event: Any) -> None:
@@ -166,7 +174,8 @@ def test_an_interrupted_download_leaves_nothing(docker: Docker, monkeypatch: pyt
 
     with pytest.raises(KeyboardInterrupt):
         start.serve("vllm", on="docker", on_event=interrupt)
-    time.sleep(2.5)  # longer than the download would have taken
+    # With the client nothing is left that could make the container.
+    assert gone(start.find("vllm")._runs_on._who.pid)
     assert docker.containers == []
 
 
@@ -174,12 +183,13 @@ DRIVER = """
 import os, signal, sys
 from uocr_nb.serving import start
 from uocr_nb.serving.reaper import reaper
+from uocr_nb.support.net import free_port
 def tell(event):
     if event.stage == sys.argv[1]:
         ep = start.find("vllm")
         print(ep._runs_on._who.pid, reaper.pid, flush=True)
         exec(sys.argv[2])
-start.serve("vllm", on="docker", on_event=tell)
+start.serve("vllm", on="docker", port=free_port(), on_event=tell)
 """
 
 
@@ -204,8 +214,6 @@ def test_a_kernel_that_ends_leaves_no_container(  # noqa: PLR0917 - fixtures
     )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     assert gone(*map(int, done.stdout.split()))
-    if how:
-        time.sleep(2.2)  # longer than the download would have taken
     assert until(lambda: not docker.containers)
     assert until(lambda: ledger.entries() == [])
 

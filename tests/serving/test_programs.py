@@ -17,10 +17,16 @@ import pytest
 from uocr_nb.errors import EndpointError, OptionError
 from uocr_nb.serving import ledger, start
 from uocr_nb.serving.hosts import program
-from uocr_nb.support import loop
+from uocr_nb.support import loop, net
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+@pytest.fixture(autouse=True)
+def _other_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the engines' usual ports, which other tests on this machine may want."""
+    monkeypatch.setattr(program, "port_is_free", lambda _: False)
 
 
 @pytest.fixture
@@ -97,7 +103,8 @@ def test_no_token_of_the_kernel_reaches_it(on_path: Callable[..., Path], monkeyp
 
 
 @pytest.mark.usefixtures("sglang")
-def test_sglang_takes_its_usual_port_and_gets_no_key() -> None:
+def test_sglang_takes_its_usual_port_and_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "port_is_free", net.port_is_free)
     with socket.socket() as taken:
         usual_is_free = taken.connect_ex(("127.0.0.1", 30000)) != 0
     events: list[Any] = []
@@ -241,7 +248,9 @@ def test_a_kernel_that_ends_leaves_no_engine(on_path: Callable[..., Path], gone:
     on_path("vllm", "nvidia-smi")
     code = (
         "import os, signal, sys; from uocr_nb.serving import start; from uocr_nb.serving.reaper import reaper\n"
-        "ep = start.serve('vllm', on='process'); print(ep._runs_on._who.pid, reaper.pid, flush=True)\n" + end
+        "from uocr_nb.support.net import free_port\n"
+        "ep = start.serve('vllm', on='process', port=free_port()); print(ep._runs_on._who.pid, reaper.pid, flush=True)\n"
+        + end
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,11 @@ from uocr_nb.serving.engines.diagnosis import DOCKER, diagnose
 from uocr_nb.serving.hosts.child import engine_environment
 from uocr_nb.serving.hosts.program import ProgramHost, find_program, look
 from uocr_nb.support.net import LOOPBACK, Secret, is_loopback
-from uocr_nb.support.platform import own_session, root_folder
 
 if TYPE_CHECKING:
+    import subprocess
+
+    from uocr_nb.serving.endpoint import Endpoint
     from uocr_nb.serving.engines import Variant
     from uocr_nb.serving.plan import Say
 
@@ -33,6 +35,10 @@ class DockerHost(ProgramHost):
 
     where = " in a container on this machine"
 
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint)
+        self._program_path = ""
+
     def line(self) -> list[str]:
         """Write the command that would be run, as it can be shown."""
         return self.run_command("docker", self._endpoint.plan.port or self._variant.port)
@@ -43,7 +49,7 @@ class DockerHost(ProgramHost):
 
     # ------------------------------------------------------------------ before the start
     def _check(self) -> None:
-        self._find_program()
+        self._program_path = self._find_program()
         address = os.environ.get("DOCKER_HOST", "")
         if address.startswith(("tcp:", "ssh:")) and not is_loopback(address):
             raise EndpointError(
@@ -74,7 +80,7 @@ class DockerHost(ProgramHost):
 
     def _docker(self, *words: str) -> subprocess.CompletedProcess[str] | None:
         """Ask docker something; None when it does not answer in time."""
-        return look([self._find_program(), *words])
+        return look([self._program_path, *words])
 
     # ------------------------------------------------------------------ starting
     def _announce(self, say: Say) -> None:
@@ -119,7 +125,7 @@ class DockerHost(ProgramHost):
         environment = engine_environment(os.environ, plan.env)
         if profile.own_key:
             environment[profile.own_key] = key.reveal()
-        self._run(self.run_command(self._find_program(), self._port), environment, key)
+        self._run(self.run_command(self._program_path, self._port), environment, key)
 
     # ------------------------------------------------------------------ how it ended
     def _diagnose(self) -> UocrError | None:
@@ -142,7 +148,7 @@ class DockerHost(ProgramHost):
         # The watchdog has not this kernel's environment.
         where = [f"--host={os.environ['DOCKER_HOST']}"] if os.environ.get("DOCKER_HOST") else []
         where += [f"--context={os.environ['DOCKER_CONTEXT']}"] if os.environ.get("DOCKER_CONTEXT") else []
-        return (self._find_program(), *where, "rm", "--force", self.container)
+        return (self._program_path, *where, "rm", "--force", self.container)
 
     def _clean_up(self) -> bool:
         done = self._docker(*self._cleanup()[1:])
@@ -152,14 +158,8 @@ class DockerHost(ProgramHost):
         """Have docker stop the container, and end a download that has not come to a container yet."""
         if self._program is None or self._ended.is_set():
             return
-        subprocess.Popen(
-            [*self._cleanup()[:-3], "stop", "-t", str(_STOP_SECONDS), self.container],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=root_folder(),
-            **own_session(),
-        ).returncode = 0  # nobody waits for it
+        stop = [*self._cleanup()[1:-3], "stop", "-t", str(_STOP_SECONDS), self.container]
+        threading.Thread(target=self._docker, args=stop, daemon=True).start()
         super().ask_to_stop()
 
     def finish_stop(self, within: float) -> None:

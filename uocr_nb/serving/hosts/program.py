@@ -218,6 +218,7 @@ def look(command: list[str]) -> subprocess.CompletedProcess[str] | None:
             check=False,
             cwd=root_folder(),
             stdin=subprocess.DEVNULL,
+            **own_session(),
         )
     except (OSError, subprocess.SubprocessError):
         return None
