@@ -22,7 +22,7 @@ CORRIDOR_LINES = 5.0
 CORRIDOR_WIDTH = 0.3
 """Width of a corridor in line heights."""
 PART_WIDTH = 5.0
-"""Least width in line heights of what is cut off: bullets and numbers stay with their lines."""
+"""Least width in line heights of what stands before a cut: bullets and numbers stay with their lines."""
 SLIVER = 1.3
 """Up to this width in line heights what lies beyond a corridor is the edge of the neighbour's first letter."""
 WIDER = 1.6
@@ -68,8 +68,9 @@ def _corridors(ink: NDArray[np.bool_], unit: float) -> NDArray[np.bool_]:
     def kernel(high: float, wide: float) -> NDArray[np.uint8]:
         return np.ones((max(1, round(high * unit)), max(2, round(wide * unit))), np.uint8)
 
-    # A corridor has text on both sides all along: empty bands between blocks do not make one longer.
+    # A corridor has text along it, on one side at least: empty bands between blocks do not make one longer.
     beside = cv2.morphologyEx(ink.astype(np.uint8), cv2.MORPH_CLOSE, kernel(0, 4))
+    beside = np.maximum(beside, cv2.dilate(ink.astype(np.uint8), kernel(0, 2.4)))
     beside = cv2.morphologyEx(beside, cv2.MORPH_CLOSE, kernel(2.8, 0))
     white = ((beside > 0) & ~ink).astype(np.uint8)
     return np.asarray(cv2.morphologyEx(white, cv2.MORPH_OPEN, kernel(CORRIDOR_LINES, CORRIDOR_WIDTH)), dtype=bool)
@@ -90,13 +91,14 @@ def _cut(quad: Quad, ink: NDArray[np.bool_], corridors: NDArray[np.bool_], scale
     for start, end in gaps:
         middle = (start + end) / 2
         rest = right - left - middle
-        through = corridors[rows, left + start : left + end].all(axis=0).any()
+        # At the ends of a corridor the letters next to it may be lower than the line.
+        through = (corridors[rows, left + start : left + end].mean(axis=0) > 0.6).any()
         alone = len(gaps) < 4 or end - start >= WIDER * usual
         if not through or not alone:
             continue
         if middle < sliver:
             first = middle
-        elif rest < sliver or (middle - last >= least and rest >= least):
+        elif rest < sliver or middle - last >= least:
             cuts.append((left + middle) / scale)
             last = middle
             if rest < sliver:
