@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from uocr_nb.serving.engines import register_engine
     from uocr_nb.serving.start import aserve, endpoints, serve
     from uocr_nb.views.overlay import draw_boxes
+    from uocr_nb.views.serve_panel import panel
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ _HOME = {
     "aiter_ocr": "reading.pipeline",
     "draw_boxes": "views.overlay",
     "load": "exports",
+    "panel": "views.serve_panel",
 }
 """Public name -> the room it lives in."""
 
@@ -75,6 +77,7 @@ __all__ = [
     "last",
     "load",
     "ocr",
+    "panel",
     "parse",
     "register_engine",
     "serve",

@@ -155,6 +155,7 @@ def serve_parser() -> Parser:
     parser.add_argument("--another", action="store_true", help="start a second endpoint beside the first")
     parser.add_argument("--detach", action="store_true", help="return at once; %%uocr_status tells when it is ready")
     parser.add_argument("--dry-run", action="store_true", help="show what would be started, and start nothing")
+    parser.add_argument("--panel", action="store_true", help="show a form to choose and start from")
     parser.add_argument("-o", dest="output", metavar="NAME", help="keep the endpoint in this variable")
     _add_job_arguments(parser.add_argument_group("a Job of the Hugging Face Hub"))
     _add_engine_arguments(parser.add_argument_group("the engine"))

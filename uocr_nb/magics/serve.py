@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -16,7 +14,7 @@ from uocr_nb.magics.offer import Offer
 from uocr_nb.magics.options import Parser, serve_parser
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.serving import start
-from uocr_nb.views import messages
+from uocr_nb.views import messages, serve_panel
 
 if TYPE_CHECKING:
     from uocr_nb.serving.endpoint import Endpoint
@@ -35,6 +33,7 @@ class ServeLine:
     options: dict[str, Any]
     detach: bool
     dry_run: bool
+    panel: bool
     output: str | None
 
 
@@ -44,22 +43,25 @@ def serve(shell: Any, line: str) -> None:
     if asked.dry_run:
         display(messages.info(start.describe_plan(asked.target, **asked.options)))
         return
+    if asked.panel:
+        serve_panel.panel()
+        return
     bare = asked.target is None and settings.engine == "cpu" and not os.environ.get("UOCR_ENDPOINT")
     offer = Offer() if bare and start.current_or_none() is None else None
-    view = StartView(in_notebook=hasattr(shell, "kernel"))
     if asked.detach:
         start.detach(asked.target, **asked.options)
         display(messages.info("The start goes on in the background.", "`%uocr_status` tells when it is ready."))
         return
+    view = serve_panel.ServePanel() if hasattr(shell, "kernel") else StartLines()
     try:
         endpoint = start.serve(asked.target, on_event=view.take, **asked.options)
     except KeyboardInterrupt:
-        view.failed()
+        view.failed(None)
         raise EndpointError(
             "You interrupted the start.", "What was started is stopped, and nothing is running.", "%uocr_serve"
         ) from None
-    except UocrError:
-        view.failed()
+    except UocrError as error:
+        view.failed(error)
         raise
     view.ready(endpoint)
     if offer is not None:
@@ -97,6 +99,7 @@ def read_line(line: str, namespace: dict[str, Any]) -> ServeLine:
         },
         detach=arguments.detach,
         dry_run=arguments.dry_run,
+        panel=arguments.panel,
         output=arguments.output,
     )
 
@@ -142,95 +145,46 @@ def _header(text: str) -> tuple[str, str]:
     return name.strip(), variable.strip()
 
 
-class StartView:
-    """The output of a start: its stages and the last lines of its log, updated in place; on a terminal, lines.
+class StartLines:
+    """The output of a start on a terminal: a line a stage, none drawn again."""
 
-    Parameters
-    ----------
-    in_notebook : bool
-        Whether an output can be updated.
-    """
-
-    def __init__(self, *, in_notebook: bool) -> None:
-        self._in_notebook = in_notebook
-        self._handle: Any = None
-        self._plan = ""
-        self._stages: list[messages.Stage] = []
-        self._notes: list[messages.Message] = []
-        self._stage_began = 0.0
-        self._log: deque[str] = deque(maxlen=200)
-        self._again = False
+    def __init__(self) -> None:
+        self._stage: messages.Stage | None = None
+        self._began = 0.0
         self._seconds = 0.0
-        self._drawn = 0.0
+        self._again = False
 
     def take(self, event: StartEvent) -> None:
         """Take one event; called in the thread of the cell."""
         self._seconds = event.seconds
-        if event.stage == "log":
-            self._log.append(event.text)
-            if time.monotonic() - self._drawn > 0.25:
-                self._draw()
-            return
-        if event.stage == "plan":
-            self._plan = event.text
-            if not self._in_notebook:
-                print(event.text)
-        elif event.stage == "note":
-            self._notes.append(messages.warning(event.text))
-            if not self._in_notebook:
-                print(event.text)
+        if event.stage in ("plan", "note"):
+            print(event.text)
         elif event.stage == "already":
             self._again = True
-        elif event.stage != "ready":
-            self._close_stage(event.seconds, "done")
-            self._stages.append(messages.Stage(event.stage, None, "going", event.text))
-            self._stage_began = event.seconds
-        self._draw()
+        elif event.stage not in ("log", "ready"):
+            if self._stage is not None and self._stage.name == event.stage:
+                self._stage = replace(self._stage, note=event.text)
+                return
+            self._close_stage("done")
+            self._stage, self._began = messages.Stage(event.stage, None, "going", event.text), event.seconds
 
     def ready(self, endpoint: Endpoint) -> None:
-        """Show the line that stays on screen for hours."""
-        self._close_stage(self._seconds, "done")
+        """Print the ready line."""
+        self._close_stage("done")
+        place = _PLACES.get(endpoint.host, endpoint.host)
         line = messages.ready_line(
-            self._seconds,
-            endpoint.engine,
-            _PLACES.get(endpoint.host, endpoint.host),
-            endpoint.base_url,
-            endpoint.spent,
-            again=self._again,
+            self._seconds, endpoint.engine, place, endpoint.base_url, endpoint.spent, again=self._again
         )
-        if self._in_notebook:
-            self._show(
-                messages.Messages(
-                    (*self._notes, messages.serve_lines(self._plan, self._stages, end=line, logs=list(self._log)))
-                )
-            )
-        else:
-            print(line.plain())
+        print(line.plain())
 
-    def failed(self) -> None:
-        """Leave the stages as far as they came; the error itself follows as the cell's error."""
-        self._close_stage(self._seconds, "failed")
-        if self._in_notebook and self._handle is not None:
-            self._show(messages.serve_lines(self._plan, self._stages, logs=list(self._log)))
+    def failed(self, _error: UocrError | None) -> None:
+        """Print how far it came; the error itself follows as the cell's."""
+        self._close_stage("failed")
 
-    def _close_stage(self, seconds: float, state: str) -> None:
-        if self._stages and self._stages[-1].state == "going":
-            last = self._stages[-1]
-            closed = messages.Stage(last.name, seconds - self._stage_began, state, last.note)
-            self._stages[-1] = closed
-            if not self._in_notebook:
-                print(messages.stage_text(closed))
-
-    def _draw(self) -> None:
-        if self._in_notebook:
-            self._show(messages.serve_lines(self._plan, self._stages, logs=list(self._log)))
-        self._drawn = time.monotonic()
-
-    def _show(self, shown: Any) -> None:
-        if self._handle is None:
-            self._handle = display(shown, display_id=True)
-        else:
-            self._handle.update(shown)
+    def _close_stage(self, state: str) -> None:
+        if self._stage is not None:
+            print(messages.stage_text(replace(self._stage, state=state, seconds=self._seconds - self._began)))
+            self._stage = None
 
 
 def status(line: str) -> None:
@@ -287,6 +241,7 @@ def stop(line: str) -> None:
         return
     for endpoint in chosen:
         endpoint.stop()
+        serve_panel.settle(endpoint)
     left = sum(endpoint.state == "ready" for endpoint in start.endpoints())
     end = "Nothing is running." if not left else f"{left} still running: %uocr_status"
     display(messages.Messages(tuple(_receipt(endpoint, end) for endpoint in chosen)))

@@ -31,6 +31,11 @@ _SHAPES = {
     "ring": '<path d="M8 2.2A5.8 5.8 0 1 1 2.2 8"/>',
     "dot": '<circle cx="8" cy="8" r="3.2"/>',
     "square": '<path d="M4.2 4.2h7.6v7.6H4.2z"/>',
+    "circle": '<circle cx="8" cy="8" r="6.2"/>',
+    "chosen": '<circle cx="8" cy="8" r="6.2"/><circle cx="8" cy="8" r="2.2" stroke-width="3"/>',
+    "done": '<circle cx="8" cy="8" r="6.2"/><path d="m5 8.3 2.1 2.1 3.9-4.6"/>',
+    "halted": '<circle cx="8" cy="8" r="6.2"/><path d="m5.8 5.8 4.4 4.4m0-4.4-4.4 4.4"/>',
+    "clock": '<circle cx="8" cy="8" r="6.2"/><path d="M8 4.4V8l2.4 1.6"/>',
 }
 
 _OF_STATUS = {

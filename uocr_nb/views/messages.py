@@ -153,8 +153,8 @@ class ErrorBox(_Showing):
     why: str = ""
     next: str = ""
 
-    def html(self) -> str:
-        """Draw the box: a bar of 3 px, a faint ground."""
+    def inside(self) -> str:
+        """Draw the three parts without the box round them."""
         parts = "".join(
             '<div style="position:relative;padding:0 0 0 48px;margin:4px 0 0">'
             f'<span style="position:absolute;left:0;top:0;{SECOND}">{name}</span>'
@@ -164,9 +164,13 @@ class ErrorBox(_Showing):
             if text
         )
         head = f'<div style="font-weight:600">{_marked(self.what)}</div>{parts}'
+        return icon_line(icon("warning", ERROR), head)
+
+    def html(self) -> str:
+        """Draw the box: a bar of 3 px, a faint ground."""
         return (
             f'<div style="margin:2px 0;padding:10px 14px;border:{HAIR};border-left:3px solid {ERROR};'
-            f'border-radius:0 4px 4px 0;background-color:{TINT_ERROR}">{icon_line(icon("warning", ERROR), head)}</div>'
+            f'border-radius:0 4px 4px 0;background-color:{TINT_ERROR}">{self.inside()}</div>'
         )
 
     def plain(self) -> str:
