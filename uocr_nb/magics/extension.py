@@ -126,6 +126,7 @@ class Extension:
     def remove(self) -> None:
         """Take all of it away and stop what was started."""
         start.stop_all()
+        start.forget_ended()
         for kind in ("line", "cell"):
             for name in NAMES:
                 self.shell.magics_manager.magics[kind].pop(name, None)

@@ -36,6 +36,7 @@ __all__ = [
     "detach",
     "endpoints",
     "find",
+    "forget_ended",
     "serve",
     "stop_all",
     "use",
@@ -455,6 +456,13 @@ def stop_all(within: float = 3.0, *, kept: bool = True) -> list[Endpoint]:
     for endpoint in stopping:
         endpoint.finish_stop(max(0.0, deadline - time.monotonic()))
     return stopping
+
+
+def forget_ended() -> None:
+    """Drop the endpoints that stopped or failed from the list of this kernel."""
+    with _lock:
+        for name in [name for name, endpoint in _endpoints.items() if endpoint.state in ("stopped", "failed")]:
+            del _endpoints[name]
 
 
 def _hook_exit() -> None:
