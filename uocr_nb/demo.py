@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,9 @@ def run_demo(out: Path, *, lab: bool = False) -> int:
     _write_html(notebook, page)
     print(f"notebook  {notebook}\nhtml      {page}")
     if lab:
-        return subprocess.call([sys.executable, "-m", "jupyterlab", str(notebook)])
+        # JupyterLab refuses to run as root without being told to, and in a container the user is root.
+        root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        return subprocess.call([sys.executable, "-m", "jupyterlab", *root, str(notebook)])
     print("Open it:  uocr demo --lab")
     return 0
 

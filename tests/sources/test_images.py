@@ -282,3 +282,14 @@ def test_figures(renderer: Renderer) -> None:
         page = draw(renderer, item)
         assert page.size == (660, 495)
         assert page.ink > 0
+
+
+def test_heic_is_read_where_its_plugin_is_installed(renderer: Renderer, tmp_path: Path) -> None:
+    plugin = pytest.importorskip("pillow_heif")
+    picture = Image.new("RGB", (640, 480), "white")
+    ImageDraw.Draw(picture).rectangle((100, 100, 300, 200), fill="black")
+    plugin.from_pillow(picture).save(tmp_path / "photo.heic")
+    image = draw(renderer, tmp_path / "photo.heic")
+    assert image.size == (640, 480)
+    assert pixels(image).convert("L").getpixel((200, 150)) < 40
+    assert pixels(image).convert("L").getpixel((500, 400)) > 215

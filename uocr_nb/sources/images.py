@@ -242,6 +242,6 @@ def _teach_heic(name: str) -> None:
         raise SourceError(
             f"{name} is a HEIC picture.",
             "HEIC needs the package pillow-heif, which is not installed.",
-            "pip install pillow-heif",
+            'pip install "uocr_nb[heif]"',
         ) from error
     plugin.register_heif_opener()
