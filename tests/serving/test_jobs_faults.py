@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from jobs_kit import asks, faults, hub, serve_quick
+from PIL import Image
 
+import uocr_nb as uocr
 from uocr_nb.errors import OptionError, UocrError
 from uocr_nb.serving import ledger, start
 from uocr_nb.serving.hub import account, keeper
@@ -264,6 +266,16 @@ def test_dies_later(hub: Hub, end: Any, says: list[str], until: Callable[..., An
     nothing_left(hub)
     spent = endpoint.spent
     assert endpoint.spent == spent
+
+
+def test_reading_ends_with_the_reason(hub: Hub) -> None:
+    hub.add(faults.Engine(die_after=2))
+    serve_quick()
+    with pytest.raises(UocrError) as caught:
+        uocr.ocr([Image.new("RGB", (300, 200), shade) for shade in ("white", "grey", "black")], progress=False)
+    assert caught.value.what == "vllm has gone."
+    assert "exit code: 1" in caught.value.why
+    nothing_left(hub)
 
 
 def test_its_time_is_up(hub: Hub, until: Callable[..., Any]) -> None:

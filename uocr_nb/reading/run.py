@@ -192,9 +192,12 @@ class Run:
     async def _patient(self, endpoint: Endpoint, body: dict[str, Any]) -> client.Answer:
         """Ask; ask again where that can help, after the time the server names or a growing one."""
         for attempt in range(1, _TRIES + 1):
+            _raise_failure(endpoint)
             try:
                 return await client.ask(endpoint, body, on_text=self._count)
             except client.RequestError as error:
+                if error.status in (None, 404) or error.status >= 500:
+                    await _raise_if_gone(endpoint)
                 if not error.again or attempt == _TRIES or endpoint.state != "ready":
                     raise
                 await asyncio.sleep(error.wait if error.wait is not None else 0.5 * 2**attempt)
@@ -288,6 +291,18 @@ def endpoints_for(endpoint: Any) -> list[Endpoint]:
     if isinstance(endpoint, Iterable):
         return [point for one in endpoint for point in endpoints_for(one)]
     return [endpoint]
+
+
+async def _raise_if_gone(endpoint: Endpoint) -> None:
+    """Say why an engine that we started has gone, which tells more than the broken request that is its first sign."""
+    if endpoint.host != "url" and not await endpoint.still_there():
+        _raise_failure(endpoint)
+
+
+def _raise_failure(endpoint: Endpoint) -> None:
+    failure = endpoint.failure
+    if endpoint.state == "failed" and failure is not None:
+        raise client.RequestError(failure.what, failure.why, failure.next)
 
 
 def _data_url(image: PageImage) -> str:

@@ -373,7 +373,7 @@ class JobHost:
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self._endpoint.logs[-_LAST_WORDS:] if line.strip()]
-        return f"Its log ends: {lines[-1][:300]}" if lines else ""
+        return f"Its log ends: {lines[-1][:300]!r}." if lines else ""
 
     def _message(self) -> str:
         said = str((self._kept().job.get("status") or {}).get("message") or "")
