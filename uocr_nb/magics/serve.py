@@ -171,7 +171,7 @@ class StartLines:
     def ready(self, endpoint: Endpoint) -> None:
         """Print the ready line."""
         self._close_stage("done")
-        place = _PLACES.get(endpoint.host, endpoint.host)
+        place = _PLACES.get(endpoint.host) or endpoint.plan.flavor or endpoint.host
         line = messages.ready_line(
             self._seconds, endpoint.engine, place, endpoint.base_url, endpoint.spent, again=self._again
         )
