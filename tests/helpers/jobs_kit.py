@@ -60,6 +60,7 @@ def use_hub(running: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     for module, name, value in (
         (hf_jobs, "_PROBE", 0.05),
         (hf_jobs, "_TICK", 0.2),
+        (hf_jobs, "_RENEW", 0.1),
         (keeper, "_EAGER", 0.05),
         (keeper, "_CALM", 0.2),
         (keeper, "_LOOKS", (0.0, 0.1, 0.2)),

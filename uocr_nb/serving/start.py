@@ -298,7 +298,7 @@ async def _start(plan: Plan, say: Say) -> Endpoint:
             raise found.failure
     endpoint = _new(plan)
     try:
-        for text in await asyncio.to_thread(_first_start, plan):
+        for text in await asyncio.to_thread(_before_start, plan):
             say("note", text)
         await endpoint.start(say)
     finally:
@@ -354,17 +354,17 @@ def _free_name(stem: str) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _first_start(plan: Plan) -> list[str]:
-    """With the first start of this process, have its folder watched, and end what dead kernels left running."""
+def _before_start(plan: Plan) -> list[str]:
+    """End what dead kernels left running; with the first start of this process, have its folder watched."""
     global _swept  # noqa: PLW0603 - once a process is the point
-    if _swept == os.getpid():
-        return []
-    _swept = os.getpid()
-    reaper.watch_folder("run", run_folder())
-    told = [
-        f"An engine from a kernel that died was still running and is now stopped: {entry.name}."
-        for entry in ledger.sweep()
-    ]
+    told = []
+    if _swept != os.getpid():
+        _swept = os.getpid()
+        reaper.watch_folder("run", run_folder())
+        told += [
+            f"An engine from a kernel that died was still running and is now stopped: {entry.name}."
+            for entry in ledger.sweep()
+        ]
     # One that was lost may be what this start is to take over.
     if plan.host == "hf" and not plan.reuse:
         told += [swept.text for swept in sweep_jobs()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,12 @@ _TICK = 5.0
 _QUIET = 15.0
 """Seconds without a log line after which that is said."""
 
-_REFUSALS = 5
-"""Refusals in a row of our token by the Job's address that are taken for good; before an engine listens, what the
-proxy answers is documented nowhere."""
+_REFUSALS, _EARLY_REFUSALS = 5, 30
+"""Refusals in a row of our token by the Job's address that are taken for good, once the log says that the engine is
+ready, and before: what the proxy answers until an engine listens is documented nowhere."""
+
+_RENEW = 60.0
+"""Seconds between two looks for a newer token."""
 
 _END_SECONDS = 8.0
 _LAST_WORDS = 20
@@ -68,6 +72,8 @@ class JobHost:
         self._idle_end = False
         self._stage = ""
         self._told_at = 0.0
+        self._says_ready = False
+        self._renewed_at = time.monotonic()
 
     def __repr__(self) -> str:
         return f"<JobHost {self._keeper!r}>"
@@ -183,7 +189,7 @@ class JobHost:
             if models is not None:
                 return models
             refused = refused + 1 if status in (401, 403) else 0
-            if refused >= _REFUSALS:
+            if refused >= (_REFUSALS if self._says_ready else _EARLY_REFUSALS):
                 raise EndpointError(
                     f"{endpoint.name} runs, and its address refuses the token.",
                     f"{address} answered {status}; it wants a token that may read {self._kept().namespace}.",
@@ -292,7 +298,7 @@ class JobHost:
                 self._kept().expect_end(endpoint.deadline.timestamp())
         if stage not in ("", "SCHEDULING", *TERMINAL):
             self._hear(self._running.set)
-        self._renew()
+        self._renew_later()
         with contextlib.suppress(OSError):
             reaper.ensure()
 
@@ -326,16 +332,20 @@ class JobHost:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(what)
 
-    def _renew(self) -> None:
+    def _renew_later(self) -> None:
         """Take up a newer token: one of a browser login lives for hours, and the file has the next."""
-        token = self._token
-        if token is None or not token.file or self._hub is None:
-            return
+        token, now = self._token, time.monotonic()
+        if token is not None and token.file and now - self._renewed_at > _RENEW:
+            self._renewed_at = now
+            # In a thread of its own: the client may ask the Hub for it, without a time limit, and a cancel cannot wait.
+            threading.Thread(target=self._renew, args=(token,), daemon=True).start()
+
+    def _renew(self, token: Token) -> None:
         try:
             newer = need_token()
         except UocrError:
             return
-        if newer.secret.reveal() != token.secret.reveal():
+        if self._hub is not None and newer.secret.reveal() != token.secret.reveal():
             self._token = newer
             self._hub.renew(newer.secret)
             self._endpoint.renew_key(newer.secret)
@@ -349,6 +359,7 @@ class JobHost:
             self._tell("loading", "the engine starts")
         self._tell("log", shown)
         self._idle_end = self._idle_end or IDLE_LINE in line
+        self._says_ready = self._says_ready or endpoint.profile.is_ready_line(line)
         advice = endpoint.profile.diagnose(line)
         if advice is not None and self._advice is None:
             self._advice = EndpointError(advice.what, advice.why, advice.next)
