@@ -130,6 +130,39 @@ def test_a_model_of_another_type_is_refused_before_its_weights_are_read(folder: 
         RealModel(str(tmp_path))
 
 
+def test_the_newest_revision_is_looked_up_and_recorded(
+    real: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    import transformers
+
+    from uocr_nb.local_server.real_model import RealModel
+
+    assert real.revision is None  # a folder has none
+    asked: list[Any] = []
+
+    def from_folder(load: Any) -> Any:
+        def loaded(name: str, **options: Any) -> Any:
+            revision = options.pop("revision", None)
+            if name == "baidu/Unlimited-OCR":  # the loaders call one another with the folder
+                asked.append(revision)
+            return load(str(folder), **options)
+
+        return loaded
+
+    for owner, name in (
+        (transformers.PretrainedConfig, "get_config_dict"),
+        (transformers.AutoProcessor, "from_pretrained"),
+        (transformers.AutoModelForImageTextToText, "from_pretrained"),
+    ):
+        monkeypatch.setattr(owner, name, from_folder(getattr(owner, name)))
+    info = type("Info", (), {"sha": "0123abc"})()
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: info)
+    assert RealModel("baidu/Unlimited-OCR").revision == "0123abc"
+    assert asked == ["0123abc"] * 3
+    assert RealModel("baidu/Unlimited-OCR", "v1").revision == "v1"
+
+
 def test_torchvision_is_imported_beside_any_torch() -> None:
     from uocr_nb.local_server.torch_parts import choose_hardware, import_torch
 

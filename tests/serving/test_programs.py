@@ -85,6 +85,7 @@ def test_vllm_is_started_asked_and_stopped(
         assert asked["argv"][asked["argv"].index("--host") + 1] == "127.0.0.1"
         assert asked["env"]["CUDA_VISIBLE_DEVICES"] == "0"
         assert asked["cwd"] == "/"
+        assert endpoint.revision == asked["argv"][asked["argv"].index("--revision") + 1]
         # The key travels in the environment, and stands in no command line.
         assert asked["env"]["VLLM_API_KEY"] == endpoint.credential() != ""
         assert endpoint.credential() not in json.dumps([asked["argv"], endpoint.logs, repr(events), repr(endpoint)])
@@ -247,10 +248,11 @@ def test_one_that_will_not_go_is_forced(
 def test_a_kernel_that_ends_leaves_no_engine(on_path: Callable[..., Path], gone: Callable[..., bool], end: str) -> None:
     on_path("vllm", "nvidia-smi")
     code = (
-        "import os, signal, sys; from uocr_nb.serving import start; from uocr_nb.serving.reaper import reaper\n"
+        "import os, signal, sys\n"
+        "from uocr_nb.serving import start\nfrom uocr_nb.serving.reaper import reaper\n"
         "from uocr_nb.support.net import free_port\n"
-        "ep = start.serve('vllm', on='process', port=free_port()); print(ep._runs_on._who.pid, reaper.pid, flush=True)\n"
-        + end
+        "ep = start.serve('vllm', on='process', port=free_port())\n"
+        "print(ep._runs_on._who.pid, reaper.pid, flush=True)\n" + end
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=60

@@ -77,12 +77,14 @@ class Endpoint:
         How its engine is asked.
     slots : int
         Requests to keep going at once.
-    pages_read : int
-        Pages that it has answered for this kernel.
+    pages_read, in_flight : int
+        Pages that it has answered for this kernel, and those that it is being asked for.
     deadline : datetime or None
         When it ends by itself.
     price : float or None
         US dollars an hour, the exposed port of a Job included; None when unknown.
+    revision : str or None
+        Revision of the model that it was started with; None where that is not known.
     job_id : str
         Id of its Job on the Hub; empty where it runs in none.
     """
@@ -94,10 +96,16 @@ class Endpoint:
         self.plan = plan
         self.base_url = plan.url
         self.model = "Unlimited-OCR"
+        self.revision = (
+            None
+            if profile is None or plan.host == "url"
+            else profile.pin(profile.variant(plan.variant, plan.host), plan.model, plan.revision)
+        )
         self.deadline: datetime | None = None
         self.price: float | None = 0.0 if plan.host in ("process", "docker") else None
         self.failure: UocrError | None = None
         self.pages_read = 0
+        self.in_flight = 0
         self._meter: tuple[float, float | None] | None = None
         self._began = time.monotonic()
         self._ended: float | None = None

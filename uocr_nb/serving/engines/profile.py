@@ -33,6 +33,9 @@ _NGRAM = 35
 _WINDOW, _MULTI_WINDOW = 128, 1024
 """Settings of the repetition guard as the model's authors use them."""
 
+PINNED = "The line differs from the validated one by --revision alone: the pin keeps the layout that this image knows."
+"""A note for variants that others ran before the model's repository changed."""
+
 _LAST_LINES = 150
 """Lines of a log that tell of its end; a fault told earlier was overcome."""
 
@@ -199,12 +202,16 @@ class EngineProfile:
                 "It reads GGUF files; there is none by default.",
                 f"%uocr_serve {self.name} --model FILE.gguf --mmproj mmproj-FILE.gguf",
             )
-        if revision is None and chosen == self.model:
-            revision = variant.revision
-        if is_path(chosen):
-            revision = None
-        place = Place(port, host, chosen, revision, tp, mmproj, tuple(args), tuple(drop_args))
+        pin = self.pin(variant, chosen, revision)
+        place = Place(port, host, chosen, pin, tp, mmproj, tuple(args), tuple(drop_args))
         return command_line(self.launch, variant, place)
+
+    def pin(self, variant: Variant, model: str | None = None, revision: str | None = None) -> str | None:
+        """Find the revision of the model that a start asks for; None for a file and for "the newest"."""
+        chosen = model or self.model
+        if is_path(chosen):
+            return None
+        return revision or (variant.revision if chosen == self.model else None)
 
     def diagnose(self, line: str) -> Advice | None:
         """Find what a line of the engine's log tells of; None when it tells of no fault that is known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uocr_nb.serving.engines.diagnosis import Advice, Symptom
 from uocr_nb.serving.engines.launch import Launch
-from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, OLD_LAYOUT, EngineProfile
+from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, OLD_LAYOUT, PINNED, EngineProfile
 from uocr_nb.serving.engines.variant import Metrics, Variant
 
 _WHEEL_IMAGE = "lmsysorg/sglang:v0.5.10.post1"
@@ -49,6 +49,7 @@ PROFILE = EngineProfile(
                 "revision); the more robust one for many pages"
             ),
             validated=True,
+            notes=(PINNED,),
         ),
         Variant(
             name="wheel-fa3",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uocr_nb.serving.engines.launch import Launch
-from uocr_nb.serving.engines.profile import OLD_LAYOUT, EngineProfile
+from uocr_nb.serving.engines.profile import OLD_LAYOUT, PINNED, EngineProfile
 from uocr_nb.serving.engines.variant import Metrics, Variant
 
 PROFILE = EngineProfile(
@@ -41,6 +41,7 @@ PROFILE = EngineProfile(
                 "many pages only on clean documents"
             ),
             validated=True,
+            notes=(PINNED,),
         ),
         Variant(
             name="cu129",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from uocr_nb.errors import EndpointError, MissingExtraError, UocrError
-from uocr_nb.serving import probe
+from uocr_nb.serving import engines, probe
 from uocr_nb.serving.engines.launch import is_path
 from uocr_nb.serving.hosts.child import ChildHost, engine_environment, lines_of, open_pipe, with_this_package
 from uocr_nb.support.platform import cpu_budget, memory_limit, own_session, root_folder
@@ -112,6 +112,8 @@ class ProcessHost(ChildHost):
         await self._or_its_end(probe.wait_healthy(endpoint))
         answer = await self._or_its_end(probe.read_one_word(endpoint))
         if endpoint.engine != "cpu":
+            models = engines.served(await probe.read_models(endpoint))
+            endpoint.revision = models[0].get("revision") if models else None
             for note in probe.doubts(answer):
                 say("note", note)
         elif not probe.says_the_word(answer):
