@@ -150,9 +150,11 @@ class Run:
     ) -> None:
         endpoint = await slots.take()
         self.reading.add(item.position)
+        endpoint.in_flight += 1
         try:
             page = await self._page(endpoint, item, image)
         finally:
+            endpoint.in_flight -= 1
             self.reading.discard(item.position)
             slots.give(endpoint)
             room.release()

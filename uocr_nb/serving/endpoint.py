@@ -235,6 +235,8 @@ class Endpoint:
 
     def stop_meter(self, ran: float | None = None) -> None:
         """Note that it is paid for no longer; after `ran` seconds where that is known."""
+        if self._meter is None and ran:
+            self._meter = (time.monotonic() - ran, None)  # it ran so shortly that nobody saw it
         if self._meter is not None and self._meter[1] is None:
             began = self._meter[0]
             self._meter = (began, began + ran if ran else time.monotonic())

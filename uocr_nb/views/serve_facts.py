@@ -77,7 +77,7 @@ def while_ready(state: PanelState, endpoint: Endpoint) -> PanelState:
     left = endpoint.time_left
     paid = endpoint.host == "hf"
     soon = endpoint.ends_soon
-    busy = getattr(endpoint, "in_flight", 0)
+    busy = endpoint.in_flight
     reading = f"{count(busy, 'page')} {'is' if busy == 1 else 'are'} being read"
     end = ""
     if endpoint.state == "stopping":

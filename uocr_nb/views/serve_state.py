@@ -35,7 +35,7 @@ _SOON = 300.0
 """Seconds before the end from which its clock warns."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_LEVEL = re.compile(r"\s*\[?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?:?\s*(.*)", re.DOTALL)
+_LEVEL = re.compile(r"\s*(\([^()]{1,40}\)\s+)?\[?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?:?\s*(.*)", re.DOTALL)
 _INSIDE = re.compile(r"\b(WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|^\s*(Traceback|[A-Za-z_.]*Error)\b")
 _SHORT = {"WARNING": "WARN", "CRITICAL": "ERROR", "FATAL": "ERROR"}
 _SHARE = re.compile(
@@ -80,8 +80,8 @@ def log_line(text: str, *, own: bool = False, at: float | None = None) -> LogLin
         return LogLine(clock, "", "own", clean)
     begins = _LEVEL.match(clean)
     if begins:
-        level = _SHORT.get(begins[1], begins[1])
-        return LogLine(clock, level, {"WARN": "warn", "ERROR": "error"}.get(level, ""), begins[2])
+        level = _SHORT.get(begins[2], begins[2])
+        return LogLine(clock, level, {"WARN": "warn", "ERROR": "error"}.get(level, ""), (begins[1] or "") + begins[3])
     inside = _INSIDE.search(clean)
     tone = "" if inside is None else "warn" if (inside[1] or "").startswith("WARN") else "error"
     return LogLine(clock, "", tone, clean)
