@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import queue
 import threading
@@ -233,7 +234,9 @@ async def aserve(
     began = time.monotonic()
 
     def say(stage: str, text: str) -> None:
-        if on_event is not None:
+        if on_event is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the caller was cancelled and its loop is closed; the log goes on
             callers.call_soon_threadsafe(on_event, StartEvent(stage, text, time.monotonic() - began))
 
     return await loop.hand_over(_start(plan, say))
