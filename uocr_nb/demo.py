@@ -60,8 +60,13 @@ def run_demo(out: Path, *, lab: bool = False) -> int:
         # JupyterLab refuses to run as root without being told to, and in a container the user is root.
         root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         return subprocess.call([sys.executable, "-m", "jupyterlab", *root, str(notebook)])
-    print("Open it:  uocr demo --lab")
+    print(f"open it   {_shown(Path(sys.executable).with_name('jupyter'))} lab {notebook}")
     return 0
+
+
+def _shown(path: Path) -> Path:
+    """The path as somebody in this folder would type it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _execute(source: Path, target: Path) -> None:
