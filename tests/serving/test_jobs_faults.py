@@ -42,7 +42,7 @@ def nothing_left(hub: Hub) -> None:
     [
         ({"status": 400, "message": "bad flavor"}, ["bad flavor", FREE, "--dry-run"]),
         ({"status": 401}, ["HF_TOKEN (401)", FREE, "hf auth login"]),
-        ({"status": 402}, ["Alice has no credit", FREE, "/settings/billing"]),
+        ({"status": 402}, ["alice has no credit", FREE, "/settings/billing"]),
         ({"status": 403}, ["whose role is write", "job.write", FREE, "/settings/tokens"]),
         ({"status": 404}, ["is not there", FREE, "--namespace"]),
         ({"status": 409}, ["(409)", FREE]),
@@ -217,6 +217,15 @@ def test_engine_that_does_not_come(hub: Hub, fault: faults.Fault, options: dict[
         assert words in text
     nothing_left(hub)
     assert len(hub.cancels(accepted=True)) <= 1
+
+
+def test_job_that_nobody_saw_run_is_diagnosed_all_the_same(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "_EAGER", 1.5)
+    hub.add(faults.Engine(fatal="RuntimeError: CUDA error 802: system not yet initialized", fatal_at="start"))
+    text = str(refused())
+    assert "CUDA error 802" in text
+    assert "The Job has ended; it ran 0:00 and cost under $0.01." in text
+    nothing_left(hub)
 
 
 @pytest.mark.parametrize("how", ["drop", "end"])

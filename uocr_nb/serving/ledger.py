@@ -118,8 +118,12 @@ def remove(entry: Entry) -> None:
 
 def entries() -> list[Entry]:
     """Read all entries, of this kernel and of others, oldest first; a file that cannot be read is passed over."""
-    found = []
-    for path in _folder().glob("*.json"):
+    found: list[Entry] = []
+    try:
+        paths = list(_folder().glob("*.json"))
+    except OSError:  # no such folder can be made: then nothing was noted down in it
+        return found
+    for path in paths:
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
             found.append(_read(path))
     return sorted(found, key=lambda entry: entry.started)

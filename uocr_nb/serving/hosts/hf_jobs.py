@@ -72,6 +72,7 @@ class JobHost:
         self._idle_end = False
         self._stage = ""
         self._told_at = 0.0
+        self._lock = threading.Lock()
         self._says_ready = False
         self._renewed_at = time.monotonic()
 
@@ -152,10 +153,7 @@ class JobHost:
         endpoint.leave_queue()
         self._stage = "pulling"
         self._tell("pulling", f"machine found, fetching {endpoint.plan.image}")
-        hub = self._asks()
-        self._log = JobLog(hub, keeper.namespace, keeper.id, self._take_line, lambda: keeper.ended)
-        self._log.on_end = keeper.look_now
-        self._log.start()
+        self._follow()
         limit = endpoint.plan.start_limit or endpoint.profile.start_limit
         try:
             async with asyncio.timeout(limit):
@@ -309,9 +307,9 @@ class JobHost:
     def ended(self, job: dict[str, Any]) -> None:
         """The Job has ended without us."""
         endpoint = self._endpoint
-        endpoint.stop_meter(ran_of(job) if endpoint.deadline else 0.0)
-        if self._log is not None:
-            self._log.wait(3.0)
+        endpoint.stop_meter(ran_of(job))
+        # Also where it ran so shortly that nobody saw it run: its log has the reason.
+        self._follow().wait(3.0)
         error = self._why_it_ended(job)
         self._break(error)
         endpoint.fail(error)
@@ -351,6 +349,17 @@ class JobHost:
             self._endpoint.renew_key(newer.secret)
 
     # ------------------------------------------------------------------ what its log tells (its thread)
+    def _follow(self) -> JobLog:
+        """Follow the log, from its first line; asked for again it is the same."""
+        keeper = self._kept()
+        with self._lock:
+            if self._log is None:
+                log = JobLog(self._asks(), keeper.namespace, keeper.id, self._take_line, lambda: keeper.ended)
+                log.on_end = keeper.look_now
+                log.start()
+                self._log = log
+            return self._log
+
     def _take_line(self, line: str) -> None:
         endpoint = self._endpoint
         shown = endpoint.add_line(line)

@@ -84,7 +84,9 @@ def _status(answer: Answer, asked: Asked) -> tuple[str, str]:
         then = "Set HF_ENDPOINT to the address it leads to, before Jupyter starts."
     else:
         what, then = "The Hub refused the request", "%uocr_serve --dry-run   shows what is asked for"
-    return f"{what[0].upper()}{what[1:]} ({status}). {_sentence(answer.said)}".strip(), then
+    # An account's name is written as it is.
+    what = "T" + what[1:] if what.startswith("the ") else what
+    return f"{what} ({status}). {_sentence(answer.said)}".strip(), then
 
 
 def billing_page(asked: Asked, own_name: str = "") -> str:

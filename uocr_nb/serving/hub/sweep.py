@@ -122,15 +122,22 @@ def _look(ask: Callable[[str, str], Answer], note: ledger.JobNote) -> dict[str, 
 
 def ran_of(job: dict[str, Any]) -> float:
     """Read how many seconds a Job has run so far."""
-    ran = (job.get("durations") or {}).get("runningSecs")
+    started, ended = _moment(job.get("startedAt")), _moment(job.get("finishedAt"))
+    if started is not None and ended is not None:
+        return max(0.0, (ended - started).total_seconds())
+    # The Hub's own count before the difference to our clock, which may be wrong.
+    durations = job.get("durations")
+    ran = durations.get("runningSecs") if isinstance(durations, dict) else None
     if isinstance(ran, (int, float)):
         return max(0.0, float(ran))
+    return max(0.0, (datetime.now(UTC) - started).total_seconds()) if started is not None else 0.0
+
+
+def _moment(text: Any) -> datetime | None:
     try:
-        started = datetime.fromisoformat(str(job.get("startedAt")))
-        ended = datetime.fromisoformat(str(job["finishedAt"])) if job.get("finishedAt") else datetime.now(UTC)
+        return datetime.fromisoformat(str(text))
     except ValueError:
-        return 0.0
-    return max(0.0, (ended - started).total_seconds())
+        return None
 
 
 def sweep_later(tell: Callable[[str], None] | None = None) -> threading.Thread | None:
