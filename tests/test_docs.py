@@ -17,7 +17,8 @@ def test_every_variant_stands_in_the_docs_with_what_is_known_of_it(name: str) ->
     text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     profile = engines.get(name)
     for variant in profile.variants:
-        row = next((line for line in text.splitlines() if line.startswith(f"| `{name}:{variant.name}`".rstrip(":`"))), "")
+        named = f"| `{name}:{variant.name}`".rstrip(":`")
+        row = next((line for line in text.splitlines() if line.startswith(named)), "")
         assert (variant.known or profile.known) in row
         for fact in (variant.image, (variant.revision or "")[:12], variant.flavor):
             assert not fact or fact in row
@@ -32,5 +33,6 @@ def test_links_between_the_docs_lead_somewhere() -> None:
 
 def test_readme_names_every_magic_and_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for word in ("%uocr_serve", "%uocr ", "%%uocr", "%uocr_status", "%uocr_logs", "%uocr_stop", "%uocr_jobs", "uocr demo"):
+    magics = ("%uocr_serve", "%uocr ", "%%uocr", "%uocr_status", "%uocr_logs", "%uocr_stop", "%uocr_jobs")
+    for word in (*magics, "uocr demo"):
         assert word in text

@@ -12,7 +12,10 @@ import pytest
 import uocr_nb
 
 ROOT = Path(__file__).parent.parent
-HEAVY = "IPython openai huggingface_hub pymupdf fitz matplotlib pandas PIL numpy pypdfium2 rapidocr onnxruntime httpx2 anywidget ipywidgets"
+HEAVY = (
+    "IPython openai huggingface_hub pymupdf fitz matplotlib pandas PIL numpy pypdfium2 rapidocr onnxruntime httpx2 "
+    "anywidget ipywidgets"
+)
 
 
 def python(code: str) -> str:
@@ -35,7 +38,7 @@ def test_import_is_small() -> None:
 def test_every_public_name_is_there_and_told_about(name: str) -> None:
     value = getattr(uocr_nb, name)
     assert name in dir(uocr_nb)
-    assert value.__doc__ and value.__doc__.strip()
+    assert (value.__doc__ or "").strip()
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

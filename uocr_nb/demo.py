@@ -71,8 +71,8 @@ def _shown(path: Path) -> Path:
 
 def _execute(source: Path, target: Path) -> None:
     import nbformat  # noqa: PLC0415 - of the extra
-    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
     from jupyter_client.kernelspec import KernelSpecManager  # noqa: PLC0415
+    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellExecutionError  # noqa: PLC0415
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from lab import Lab, browser, kernelspec, open_notebook, wait_until
 
 from uocr_nb.demo import quickstart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -38,7 +40,7 @@ WHOLE = """() => {
         beside: pane && paper ? pane.getBoundingClientRect().left >= paper.getBoundingClientRect().left : false,
         text: first.textContent,
         tables: roots.reduce((n, root) => n + root.querySelectorAll('table').length, 0),
-        spans: roots.reduce((n, root) => n + root.querySelectorAll('td[rowspan], td[colspan], th[colspan], th[rowspan]').length, 0),
+        spans: roots.reduce((n, root) => n + root.querySelectorAll('[rowspan], [colspan]').length, 0),
         scripts: first.querySelectorAll('script').length,
         errors: document.body.textContent.includes('Error displaying widget'),
     };
@@ -91,7 +93,8 @@ def executed(lab: Lab, chromium_path: str) -> Path:
 # Contrast of the text in the rows with the ground that is really behind it.
 CONTRAST = """() => {
     const parse = s => (s.match(/[\\d.]+/g) || []).map(Number);
-    const lum = c => { const f = c.slice(0, 3).map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+    const share = v => v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+    const lum = c => { const f = c.slice(0, 3).map(share);
         return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
     const ground = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
         if (c.length === 3 || (c.length === 4 && c[3] === 1)) return c; } return [255, 255, 255]; };
@@ -99,7 +102,8 @@ CONTRAST = """() => {
     for (const e of document.querySelector('.uo-root').querySelectorAll('.uo-pane *, .uo-head *, .uo-summary *')) {
         if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
         if (!e.getClientRects().length) continue;
-        let alpha = 1; for (let p = e; p && !p.classList.contains('uo-root'); p = p.parentElement) alpha *= Number(getComputedStyle(p).opacity);
+        let alpha = 1;
+        for (let p = e; p && !p.classList.contains('uo-root'); p = p.parentElement) alpha *= getComputedStyle(p).opacity;
         const back = ground(e), raw = parse(getComputedStyle(e).color), own = (raw.length === 4 ? raw[3] : 1) * alpha;
         const ink = raw.slice(0, 3).map((v, i) => v * own + back[i] * (1 - own));
         const a = lum(ink), b = lum(back);
@@ -138,7 +142,10 @@ def test_reopened_without_a_kernel_it_shows_everything(
         import sys
 
         subprocess.run(
-            [sys.executable, "-m", "jupyter", "trust", str(lab.folder / name)], check=True, env=lab.environment, timeout=60
+            [sys.executable, "-m", "jupyter", "trust", str(lab.folder / name)],
+            check=True,
+            env=lab.environment,
+            timeout=60,
         )
     with browser(chromium_path) as context:
         opened = open_notebook(context, lab, name)
@@ -162,7 +169,8 @@ def test_as_a_page_on_disk_it_needs_no_network(chromium_path: str, executed: Pat
         check_whole(page.evaluate(WHOLE))
         page.screenshot(path=SHOTS / f"nbconvert-{width}.png")
         # Nothing scrolls sideways but tables.
-        assert page.evaluate("() => document.querySelector('.uo-root').scrollWidth <= document.querySelector('.uo-root').clientWidth + 1")
+        width_of = "name => document.querySelector('.uo-root')[name]"
+        assert page.evaluate(width_of, "scrollWidth") <= page.evaluate(width_of, "clientWidth") + 1
 
 
 def test_the_saved_page_of_a_document_needs_no_network(chromium_path: str, executed: Path, tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ class Notebook:
             """() => {
                 const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
                 const done = prompts.length && prompts.every(e => /\\[\\d+\\]/.test(e.textContent));
-                const failed = document.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]') && !prompts.some(e => e.textContent.includes('*'));
+                const waits = prompts.some(e => e.textContent.includes('*'));
+                const failed = document.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]') && !waits;
                 return document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]') && (done || failed);
             }""",
             timeout=seconds * 1000,

@@ -5,8 +5,10 @@ The package's root fills the table with functions that import their room when th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _hooks: dict[str, Callable[..., Any]] = {}
 
