@@ -103,7 +103,7 @@ CONTRAST = """() => {
         if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
         if (!e.getClientRects().length) continue;
         let alpha = 1;
-        for (let p = e; p && !p.classList.contains('uo-root'); p = p.parentElement) alpha *= getComputedStyle(p).opacity;
+        for (let p = e; p && !p.matches(".uo-root"); p = p.parentElement) alpha *= getComputedStyle(p).opacity;
         const back = ground(e), raw = parse(getComputedStyle(e).color), own = (raw.length === 4 ? raw[3] : 1) * alpha;
         const ink = raw.slice(0, 3).map((v, i) => v * own + back[i] * (1 - own));
         const a = lum(ink), b = lum(back);
