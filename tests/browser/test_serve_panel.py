@@ -6,12 +6,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from lab import Lab, Notebook, browser, kernelspec, open_notebook, wait_until
+from lab import Lab, Notebook, browser, kernelspec, open_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -20,6 +19,9 @@ if str(ROOT) not in sys.path:
 from tests.hub import faults  # noqa: E402
 from tests.hub.server import Hub  # noqa: E402
 from tests.hub.shims import Programs  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -67,7 +69,14 @@ class Cells(Notebook):
 
     def __init__(self, context: Any, lab: Lab, name: str, sources: list[str]) -> None:
         cells = [
-            {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+            {
+                "cell_type": "code",
+                "id": f"c{n}",
+                "metadata": {},
+                "source": source,
+                "outputs": [],
+                "execution_count": None,
+            }
             for n, source in enumerate(["%load_ext uocr_nb", *sources])
         ]
         body = {"cells": cells, "metadata": kernelspec(), "nbformat": 4, "nbformat_minor": 5}
@@ -114,11 +123,25 @@ class Cells(Notebook):
         return [output for cell in notebook["cells"] for output in cell["outputs"]]
 
 
+CHIP = "word => document.querySelector('.uo-chip')?.textContent === word"
+CHANGED = """([key, was]) => {
+    const place = document.querySelector(`[data-f=${key}]`);
+    return !place || place.textContent !== was;
+}"""
+NO_SIDEBARS = """async () => {
+    for (const id of ['application:toggle-left-area', 'application:toggle-right-area'])
+        try { await window.jupyterapp.commands.execute(id) } catch { /* as it is */ }
+}"""
+
+
 def shoot(opened: Notebook, name: str) -> None:
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         opened.theme(theme)
         opened.page.locator(".uo-serve").first.scroll_into_view_if_needed()
-        opened.page.screenshot(path=SHOTS / f"panel-{name}-{theme.split()[-1].lower()}.png", clip={"x": 0, "y": 0, "width": 1180, "height": 800})
+        opened.page.screenshot(
+            path=SHOTS / f"panel-{name}-{theme.split()[-1].lower()}.png",
+            clip={"x": 0, "y": 0, "width": 1180, "height": 800},
+        )
     opened.theme("JupyterLab Light")
 
 
@@ -152,7 +175,7 @@ def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub)
     opened = Cells(tab, lab, "job", ["%uocr_serve vllm", "import time; time.sleep(3)"])
     opened.run(1)
     queued = opened.panel("starting")
-    opened.page.wait_for_function("() => document.querySelector('.uo-chip')?.textContent === 'queued'", timeout=20_000)
+    opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
     assert "at most" in queued.inner_text()
     assert "the queue is free" in queued.inner_text()
     opened.shots("queued")
@@ -160,13 +183,15 @@ def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub)
     middle = html_of(opened.stored())
     assert "uo-starting" in middle
     opened.page.wait_for_selector(".uo-row.uo-warn", timeout=30_000)
-    opened.page.wait_for_function("() => document.querySelector('.uo-stages')?.textContent.includes('weights 61%')", timeout=10_000)
+    opened.page.wait_for_function(
+        "() => document.querySelector('.uo-stages')?.textContent.includes('weights 61%')", timeout=10_000
+    )
     before = opened.page.locator("[data-f=figure3]").inner_text()
     opened.shots("loading")
     opened.page.locator(".uo-serve input[type=search]").fill("prefix")
     assert opened.page.locator(".uo-log mark").inner_text() == "prefix"
     assert opened.page.locator(".uo-found").inner_text() == "1 of 1"
-    opened.page.wait_for_function("(was) => { const now = document.querySelector('[data-f=figure3]'); return !now || now.textContent !== was }", arg=before, timeout=5000)
+    opened.page.wait_for_function(CHANGED, arg=["figure3", before], timeout=5000)
     ready = opened.panel("ready", 60)
     assert "left" in ready.inner_text()
     assert "spent" in ready.inner_text()
@@ -174,7 +199,7 @@ def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub)
     assert not opened.page.evaluate("() => window.tripped === 1")
     # The clock goes on while another cell runs.
     clock = ready.locator("[data-f=left]").inner_text()
-    opened.page.wait_for_function("(was) => document.querySelector('[data-f=left]').textContent !== was", arg=clock, timeout=5000)
+    opened.page.wait_for_function(CHANGED, arg=["left", clock], timeout=5000)
     ready.locator("button[data-a=stop]").click()
     receipt = opened.panel("stopped", 20)
     assert "You stopped it. Nothing is running." in receipt.inner_text()
@@ -191,19 +216,25 @@ def test_stop_while_the_cell_waits(tab: Any, lab: Lab, hub: Hub) -> None:
     opened = Cells(tab, lab, "waits", ["%uocr_serve vllm"])
     opened.run(1)
     opened.panel("starting")
-    opened.page.wait_for_function("() => document.querySelector('.uo-chip')?.textContent === 'queued'", timeout=20_000)
+    opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
     opened.page.locator("button[data-a=stop]").click()
     receipt = opened.panel("stopped", 15)
     assert "Nothing is running." in receipt.inner_text()
     opened.wait_idle(20)
     hub.wait(lambda: not hub.alive(), 15, "a Job still runs")
     outputs = opened.stored()
-    assert [output for output in outputs if output["output_type"] == "error" or "stopped while it started" in str(output)]
+    assert [
+        output for output in outputs if output["output_type"] == "error" or "stopped while it started" in str(output)
+    ]
     assert not opened.errors
 
 
 def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: Lab, hub: Hub) -> None:
-    hub.add(faults.Engine(startup=60, lines=["INFO starting"], fatal="RuntimeError: CUDA error: system not yet initialized 802"))
+    hub.add(
+        faults.Engine(
+            startup=60, lines=["INFO starting"], fatal="RuntimeError: CUDA error: system not yet initialized 802"
+        )
+    )
     opened = Cells(tab, lab, "fails", ["%uocr_serve vllm --flavor h200"])
     opened.run(1)
     failed = opened.panel("failed", 60)
@@ -254,13 +285,47 @@ def test_the_launch_form(tab: Any, lab: Lab, hub: Hub) -> None:
     assert not opened.errors
 
 
+def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> None:
+    opened = Cells(tab, lab, "reload", ["%uocr_serve vllm"])
+    opened.run(1)
+    opened.panel("starting")
+    opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
+    opened.save()
+    opened.page.reload()
+    opened.panel("starting", 60)
+    # What is drawn anew no longer reaches an output of the page that was: it comes by the panel's own way.
+    ready = opened.panel("ready", 60)
+    ready.locator("button[data-a=stop]").click()
+    opened.panel("stopped", 20)
+    hub.wait(lambda: not hub.alive(), 15, "a Job still runs")
+
+
+def test_narrow(lab: Lab, hub: Hub, chromium_path: str) -> None:
+    with browser(chromium_path, viewport={"width": 640, "height": 1500}) as context:
+        opened = Cells(context, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
+        opened.page.evaluate(NO_SIDEBARS)
+        opened.run(1)
+        opened.page.get_by_role("button", name="Start, at most $0.41").wait_for(timeout=20_000)
+        opened.run(2)
+        opened.page.wait_for_selector(".uo-row.uo-warn", timeout=40_000)
+        width = opened.page.locator(".uo-serve").first.bounding_box()["width"]
+        assert width < 560
+        for theme in ("light", "dark"):
+            opened.theme(f"JupyterLab {theme.title()}")
+            opened.page.screenshot(path=SHOTS / f"panel-narrow-{theme}.png")
+        for root in opened.page.locator(".uo-serve").all():
+            assert root.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+        opened.page.locator("button[data-a=stop]").click()
+        opened.panel("stopped", 20)
+
+
 @pytest.mark.parametrize("trusted", [True, False])
 def test_saved_in_mid_start_it_reopens_whole(tab: Any, lab: Lab, hub: Hub, trusted: bool) -> None:
     name = f"middle-{trusted}"
     opened = Cells(tab, lab, name, ["%uocr_serve vllm"])
     opened.run(1)
     opened.panel("starting")
-    opened.page.wait_for_function("() => document.querySelector('.uo-chip')?.textContent === 'queued'", timeout=20_000)
+    opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
     outputs = opened.stored()
     assert "uo-starting" in html_of(outputs)
     notebook = json.loads(opened.path.read_text(encoding="utf-8"))

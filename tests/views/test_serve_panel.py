@@ -40,17 +40,22 @@ from uocr_nb.views.serve_state import (  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ELEMENTS = set("div span img a b code pre details summary table tbody tr td th".split())
-ATTRIBUTES = set("class style title src alt href target rel colspan".split()) | {
+ELEMENTS = {
+    *("div", "span", "img", "a", "b", "code", "pre", "details", "summary"),
+    *("table", "tbody", "tr", "td", "th"),
+}
+ATTRIBUTES = {
+    *("class", "style", "title", "src", "alt", "href", "target", "rel", "data-rev"),
     *("data-uid", "data-view", "data-f", "data-w", "data-a", "data-tone", "data-ask", "data-k", "data-v"),
     *("data-kind", "data-hint", "data-value", "data-group"),
 }
-PROPERTIES = set(
-    "position left top right bottom width height min-width max-width min-height max-height float clear display overflow "
-    "overflow-x overflow-y box-sizing margin padding border border-top border-bottom border-left border-radius "
-    "border-collapse background-color color opacity cursor vertical-align table-layout text-align white-space "
-    "overflow-wrap font-family font-size font-weight line-height".split()
-)
+PROPERTIES = {
+    *("position", "left", "top", "right", "bottom", "width", "height", "min-width", "max-width", "min-height"),
+    *("max-height", "float", "clear", "display", "overflow", "overflow-x", "overflow-y", "box-sizing", "margin"),
+    *("padding", "border", "border-top", "border-bottom", "border-left", "border-radius", "border-collapse"),
+    *("background-color", "color", "opacity", "cursor", "vertical-align", "table-layout", "text-align"),
+    *("white-space", "overflow-wrap", "font-family", "font-size", "font-weight", "line-height"),
+}
 """What JupyterLab 4.6 keeps of a notebook that it does not trust, as far as it is used here; data attributes go."""
 
 HOSTILE = "</pre></span><script>top.tripped=1</script><img src=x onerror=1>' onclick='x\" onclick=\"x \x1b[31mred\x00"
@@ -109,7 +114,8 @@ def test_starting_has_stages_figures_and_log() -> None:
     drawn = draw(starting())
     root = check_harmless(drawn.html)
     text = words(drawn.html)
-    for part in ("vllm on l4x1", "queued 0:42", "0:56, weights 61%", "27:46", "118 lines", "Stop: interrupt the cell"):
+    stop = "Stop: interrupt the cell"
+    for part in ("vllm on l4x1", "queued 0:42", "0:56, weights 61%", "27:46", "118 lines", stop):
         assert part in text, part
     assert drawn.share["share1"] == 61
     assert [row.text_content()[9:] for row in root.find_class("uo-warn")] == ["WARN  prefix caching is off"]
@@ -127,19 +133,23 @@ def test_what_ticks_leaves_the_shape_alone() -> None:
 
 
 def test_ready_soon_failed_and_stopped() -> None:
-    ready = PanelState("u", "ready", "vllm", "on l4x1", url="https://x--8000.hf.jobs/v1", left="24:10", left_share=80, spent="$0.08")
+    ready = PanelState(
+        "u", "ready", "vllm", "on l4x1", url="https://x--8000.hf.jobs/v1", left="24:10", left_share=80, spent="$0.08"
+    )
     text = words(panel_html(ready))
     assert "ready vllm on l4x1 https://x--8000.hf.jobs/v1" in text
     assert "24:10 left $0.08 spent" in text
-    assert 'width:80.0%' in panel_html(ready)
+    assert "width:80.0%" in panel_html(ready)
     soon = replace(ready, soon=True, left="4:32", end="Pages that are done stay.", left_share=15)
     assert "stops in 4:32" in words(panel_html(soon))
     failed = starting(phase="failed", error=("It did.", "Because.", "%uocr_serve"), cost="$0.13",
                       steps=(Step("step-again", "Try again, at most $0.41", "%uocr_serve vllm", main=True),))  # fmt: skip
     text = words(panel_html(failed))
-    for part in ("failed", "cost $0.13", "It did.", "Why Because.", "Next %uocr_serve", "Try again, at most $0.41 %uocr_serve vllm"):
+    again = "Try again, at most $0.41 %uocr_serve vllm"
+    for part in ("failed", "cost $0.13", "It did.", "Why Because.", "Next %uocr_serve", again):
         assert part in text, part
-    stopped = PanelState("u", "stopped", "vllm", "on l4x1", receipt="Ran 22:10.", end="You stopped it. Nothing is running.")
+    end = "You stopped it. Nothing is running."
+    stopped = PanelState("u", "stopped", "vllm", "on l4x1", receipt="Ran 22:10.", end=end)
     assert words(panel_html(stopped)).endswith("Nothing is running.")
     for state in (ready, soon, failed, stopped, replace(ready, phase="moved"), replace(ready, phase="stopping")):
         check_harmless(panel_html(state))
@@ -151,9 +161,9 @@ def test_ready_soon_failed_and_stopped() -> None:
 def test_whatever_a_log_or_a_name_says_is_inert(phase: str) -> None:
     state = PanelState(
         "u", phase, HOSTILE, HOSTILE, (Stage(HOSTILE, "going", note=HOSTILE, told=HOSTILE, share=5), Stage(HOSTILE)),
-        (Figure(HOSTILE, HOSTILE),), (log_line(HOSTILE), log_line("ERROR " + HOSTILE, own=True)), 2, (HOSTILE,), HOSTILE,
-        HOSTILE, HOSTILE, HOSTILE, 5.0, False, HOSTILE, HOSTILE, (HOSTILE, HOSTILE, HOSTILE), (Step("k", HOSTILE, HOSTILE),),
-        HOSTILE, HOSTILE, HOSTILE, HOSTILE, f"javascript:{HOSTILE}",
+        (Figure(HOSTILE, HOSTILE),), (log_line(HOSTILE), log_line("ERROR " + HOSTILE, own=True)), 2, (HOSTILE,),
+        HOSTILE, HOSTILE, HOSTILE, HOSTILE, 5.0, False, HOSTILE, HOSTILE, (HOSTILE, HOSTILE, HOSTILE),
+        (Step("k", HOSTILE, HOSTILE),), HOSTILE, HOSTILE, HOSTILE, HOSTILE, f"javascript:{HOSTILE}",
     )  # fmt: skip
     root = check_harmless(panel_html(state))
     assert not list(root.iter("a"))
@@ -201,7 +211,8 @@ def test_the_next_step_comes_with_its_price(job: Endpoint) -> None:
     assert [step.label for step in refused.steps] == ["Use cpu instead, free", "Try again, at most $0.41"]
     assert refused.stages[1].state == "failed"
     job.job_id = "1"
-    assert [step.label for step in serve_facts.when_failed(starting(), job, 60, error).steps] == ["Try again, at most $0.41"]
+    ran = serve_facts.when_failed(starting(), job, 60, error)
+    assert [step.label for step in ran.steps] == ["Try again, at most $0.41"]
 
 
 def test_a_receipt_ends_with_nothing_is_running(job: Endpoint) -> None:
@@ -228,7 +239,7 @@ def test_the_last_minutes_warn(job: Endpoint) -> None:
 
 
 # ------------------------------------------------------------------ the form
-def offer_of(*changes: tuple[str, str], rows: Any = HARDWARE, token: str = "HF_TOKEN") -> launch.Offer:  # noqa: S107
+def offer_of(*changes: tuple[str, str], rows: Any = HARDWARE, token: str = "HF_TOKEN") -> launch.Offer:
     choice = launch.first_choice(can_pay=bool(token))
     for key, value in changes:
         choice = launch.choose(choice, key, value)
@@ -241,8 +252,10 @@ def test_the_form_says_the_price_first() -> None:
     check_harmless(html)
     text = words(html)
     assert text.index("Costs at most $0.41") < text.index("Image")
-    for part in ("$0.81 an hour, open port included, for 30 min.", "checked with sglang", "CUDA 802 reported",
-                 "hf jobs run --detach", "%uocr_serve vllm", "Start, at most $0.41", "from HF_TOKEN", "All 22 kinds"):  # fmt: skip
+    for part in (
+        "$0.81 an hour, open port included, for 30 min.", "checked with sglang", "CUDA 802 reported",
+        "hf jobs run --detach", "%uocr_serve vllm", "Start, at most $0.41", "from HF_TOKEN", "All 22 kinds",
+    ):  # fmt: skip
         assert part in text, part
     assert launch.most_of(offer.plan, None) == "price unknown"
     unknown = offer_of(rows=[])
@@ -272,7 +285,9 @@ def test_choices_depend_on_each_other() -> None:
         assert state_plain(PanelState("", phase="form"), offer)
 
 
-@pytest.mark.parametrize("key", ["engine", "variant", "host", "flavor", "timeout", "idle", "url", "key_env", "model", "x"])
+@pytest.mark.parametrize(
+    "key", ["engine", "variant", "host", "flavor", "timeout", "idle", "url", "key_env", "model", "x"]
+)
 def test_a_hostile_choice_is_inert(key: str) -> None:
     offer = offer_of((key, HOSTILE))
     check_harmless(draw_form(offer, "u").html)
@@ -281,7 +296,8 @@ def test_a_hostile_choice_is_inert(key: str) -> None:
 def test_lines_to_paste_start_the_same_plan() -> None:
     from uocr_nb.magics.serve import read_line
 
-    for changes in ((("flavor", "h200"), ("timeout", "90m"), ("idle", "0")), (("engine", "sglang"), ("variant", "stable"))):
+    job = (("flavor", "h200"), ("timeout", "90m"), ("idle", "0"))
+    for changes in (job, (("engine", "sglang"), ("variant", "stable"))):
         plan = offer_of(*changes).plan
         assert plan is not None
         asked = read_line(launch.magic_line(plan).removeprefix("%uocr_serve"), {})
@@ -339,7 +355,9 @@ def until(condition: Any, seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
-def test_it_draws_anew_only_when_its_shape_changes(job: Endpoint, pushes: Pushes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_draws_anew_only_when_its_shape_changes(
+    job: Endpoint, pushes: Pushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handle = Handle()
     panel = ServePanel(show=handle.show)
     monkeypatch.setitem(start._endpoints, "vllm", job)
@@ -357,6 +375,7 @@ def test_it_draws_anew_only_when_its_shape_changes(job: Endpoint, pushes: Pushes
     assert len(handle.bundles) == drawn
     panel.take(StartEvent("loading", "the engine starts", 7.0))
     assert len(handle.bundles) == drawn + 1
+    assert f'data-rev="{pushes.state["revision"]}"' in handle.html
     assert len(pushes.state["log"]) == 200
     assert pushes.state["log_count"] == 302
     job.fail(EndpointError("It did not start.", "No.", "%uocr_serve"))
@@ -410,7 +429,9 @@ def test_a_start_is_stopped_from_another_thread(pushes: Pushes) -> None:
     start.stop_all()
 
 
-def test_without_a_notebook_the_form_is_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_notebook_the_form_is_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serve_facts, "token_source", lambda: "")
     serve_panel.panel()
     assert "%uocr_serve cpu" in capsys.readouterr().out

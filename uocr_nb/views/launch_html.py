@@ -12,11 +12,12 @@ from uocr_nb.markup.safe_html import escape
 from uocr_nb.serving import engines
 from uocr_nb.support.durations import parse_duration, show_seconds
 from uocr_nb.views.icons import INFO, WARNING, icon
-from uocr_nb.views.launch import IDLES, TIMES, magic_line
-from uocr_nb.views.messages import error_box
-from uocr_nb.views.serve_html import button, root, static
+from uocr_nb.views.launch import IDLES, TIMES
+from uocr_nb.views.launch_plan import plan_html
+from uocr_nb.views.serve_html import root, static
+from uocr_nb.views.serve_log import button
 from uocr_nb.views.slots import Drawn, Slots
-from uocr_nb.views.styles import HAIR, MONO, SECOND, code, icon_line, second
+from uocr_nb.views.styles import HAIR, MONO, SECOND, second
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ __all__ = ["draw_form"]
 
 _ACCENT = "#3d82c8"
 _CHOSEN = "#3d82c826"
+_ON = f"{_ACCENT};font-weight:600;background-color:{_CHOSEN}"
 _SECOND_GROUND = "#8080800f"
 _FRAME = "1px solid #808080b0"
 _HOSTS = {"hf": "Hugging Face Job", "docker": "Docker", "process": "This machine", "url": "URL"}
@@ -47,7 +49,7 @@ def draw_form(offer: Offer, uid: str, *, reading: bool = False) -> Drawn:
     )
     right = (
         '<div class="uo-plan" style="overflow:hidden;min-width:260px;box-sizing:border-box;padding:12px 14px 14px;'
-        f'background-color:{_SECOND_GROUND};border-left:{HAIR}">{_plan(offer, reading=reading)}</div>'
+        f'background-color:{_SECOND_GROUND};border-left:{HAIR}">{plan_html(offer, reading=reading)}</div>'
     )
     return Slots().draw(
         root(f'{head}<div class="uo-form">{left}{right}<div style="clear:both"></div></div>', uid, "uo-launch")
@@ -138,9 +140,8 @@ def _hint(text: str) -> str:
 def _segments(key: str, label: str, values: Sequence[tuple[str, str]], chosen: str) -> str:
     parts = "".join(
         f'<span class="uo-opt{" uo-on" if value == chosen else ""}" data-k="{key}" data-v="{escape(value)}" '
-        f'style="display:inline-block;padding:0 10px;line-height:24px;white-space:nowrap;'
-        f"{f'font-weight:600;background-color:{_CHOSEN};border-bottom:2px solid {_ACCENT}' if value == chosen else 'border-bottom:2px solid #00000000'}"
-        f'">{escape(words)}</span>'
+        f'style="display:inline-block;padding:0 10px;line-height:24px;white-space:nowrap;border-bottom:2px solid '
+        f'{_ON if value == chosen else "#00000000"}">{escape(words)}</span>'
         for value, words in values
     )
     return (
@@ -151,7 +152,8 @@ def _segments(key: str, label: str, values: Sequence[tuple[str, str]], chosen: s
 
 def _field(key: str, hint: str, value: str, *, wide: bool = False) -> str:
     return (
-        f'<span class="uo-field{" uo-long" if wide else ""}" data-k="{key}" data-kind="text" data-hint="{escape(hint)}" '
+        f'<span class="uo-field{" uo-long" if wide else ""}" data-k="{key}" data-kind="text" '
+        f'data-hint="{escape(hint)}" '
         f'data-value="{escape(value)}" style="display:inline-block;line-height:26px">{static(escape(value))}</span>'
     )
 
@@ -186,7 +188,8 @@ def _table(offer: Offer, *, reading: bool) -> str:
     return (
         f'<div class="uo-kinds" data-group="Hardware" style="border:{_FRAME};border-radius:4px;overflow-x:auto">'
         '<table style="table-layout:auto;width:100%;margin:0;border-collapse:collapse;font-size:12px">'
-        f'<tbody><tr style="background-color:{_SECOND_GROUND}">{head}</tr>{rows}</tbody></table></div>{more}{_hint(told)}'
+        f'<tbody><tr style="background-color:{_SECOND_GROUND}">{head}</tr>{rows}</tbody></table></div>'
+        f"{more}{_hint(told)}"
     )
 
 
@@ -212,110 +215,4 @@ def _kind(kind: Hardware, choice: Choice, cell: str) -> str:
         f'style="background-color:{ground};border-top:{HAIR}">'
         + "".join(f'<td style="{cell};text-align:{side}">{html}</td>' for html, side in cells)
         + "</tr>"
-    )
-
-
-# ------------------------------------------------------------------ what it means
-def _plan(offer: Offer, *, reading: bool) -> str:
-    parts = [_price(offer, reading=reading)]
-    facts = [fact for fact in _facts(offer) if fact[1]]
-    parts += [
-        f'<div style="position:relative;padding:0 0 0 62px;margin:0 0 4px;line-height:18px;font-size:12px">'
-        f'<span style="position:absolute;left:0;top:0;{SECOND}">{label}</span>{html}</div>'
-        for label, html in facts
-    ]
-    parts += [
-        icon_line(icon("warning", WARNING), escape(note), "margin:6px 0;font-size:12px;line-height:16px")
-        for note in offer.notes
-    ]
-    if offer.error is not None:
-        parts.append(error_box(offer.error).html())
-    elif offer.command:
-        parts.append(_command(offer.command))
-    if offer.plan is not None and offer.error is None:
-        line = magic_line(offer.plan)
-        parts.append(
-            f'<div style="margin:8px 0 0;font-size:12px">{second("In a cell:")} {code(line)} {button("copy-line", "Copy", "quiet")}</div>'
-        )
-        parts.append(
-            f'<div class="uo-start" style="margin:10px 0 0">{button("start", _start_words(offer), "main")}</div>'
-        )
-    return "".join(parts)
-
-
-def _start_words(offer: Offer) -> str:
-    return "Connect" if offer.choice.host == "url" else f"Start, {offer.most}"
-
-
-def _price(offer: Offer, *, reading: bool) -> str:
-    choice = offer.choice
-    if choice.host == "url":
-        return f'<div style="margin:0 0 10px">{second("Nothing is started there, and nothing is paid here.")}</div>'
-    if choice.host != "hf":
-        big, label, below = (
-            "free",
-            "Costs",
-            f"Runs {'in a container ' if choice.host == 'docker' else ''}on this machine.",
-        )
-    else:
-        hour, most = offer.price.total, offer.most
-        label = "Costs at most" if hour is not None else "Costs"
-        big = most.removeprefix("at most ") if hour is not None else "…" if reading else "price unknown"
-        span = show_seconds(offer.plan.timeout) if offer.plan else choice.timeout
-        below = (
-            f"${hour:,.2f} an hour, open port included, for {span}. Waiting in the queue is free."
-            if hour is not None
-            else "The Hub's price list is read."
-            if reading
-            else "The Hub's price list could not be read."
-        )
-    return (
-        f'<div style="margin:0 0 10px"><div style="font-size:12px;line-height:16px;{SECOND}">{label}</div>'
-        f'<div class="uo-number" style="font-size:26px;line-height:32px;font-weight:600">{escape(big)}</div>'
-        f'<div style="font-size:12px;line-height:17px;{SECOND}">{escape(below)}</div></div>'
-    )
-
-
-def _facts(offer: Offer) -> list[tuple[str, str]]:
-    plan, choice = offer.plan, offer.choice
-    if plan is None or choice.host == "url":
-        return []
-    profile = engines.get(choice.engine)
-    model = plan.model or profile.model
-    facts = [
-        ("Image", code(plan.image or "")) if plan.image else ("", ""),
-        ("Model", escape(model) if choice.engine != "cpu" else ""),
-    ]
-    if len(profile.variants) == 1:
-        facts.append(("Known", escape(offer.known)))
-    if choice.host == "hf":
-        token = (
-            f"from {offer.token}; it stays here and is not put into the Job"
-            if offer.token
-            else "none was found: <code>hf auth login</code>"
-        )
-        facts.append(("Token", token if not offer.token else escape(token)))
-        idle = f", when no page was asked for in {show_seconds(plan.idle)}" if plan.idle else ""
-        facts.append(
-            (
-                "Stops",
-                escape(f"after {show_seconds(plan.timeout)}{idle}, when this kernel ends, or when you press Stop"),
-            )
-        )
-    else:
-        facts.append(("Stops", "when this kernel ends, or when you press Stop"))
-    if offer.running:
-        beside = f"{', '.join(offer.running)} goes on beside it"
-        facts.append(("Beside", escape(beside)))
-    return facts
-
-
-def _command(text: str) -> str:
-    label = "By hand, without the end when idle" if text.startswith("hf ") else "What is run"
-    return (
-        f'<div style="border:{HAIR};border-radius:4px;margin:8px 0 0"><div style="padding:2px 8px;font-size:12px;line-height:24px;'
-        f'{SECOND}"><span style="float:right">{button("copy-command", "Copy", "quiet")}</span>{label}</div>'
-        f'<pre class="uo-command" style="margin:0;padding:0 8px 6px;max-height:112px;overflow:auto;white-space:pre-wrap;'
-        f'overflow-wrap:break-word;font-family:{MONO};font-size:11px;line-height:18px;background-color:transparent;border:0">'
-        f"{escape(text)}</pre></div>"
     )

@@ -12,14 +12,14 @@ from uocr_nb.markup.safe_html import escape
 from uocr_nb.support.durations import show_clock
 from uocr_nb.views.icons import ERROR, GOOD, INFO, WARNING, icon
 from uocr_nb.views.messages import ErrorBox
+from uocr_nb.views.serve_log import button, folded_log, line_html, open_log
 from uocr_nb.views.slots import Drawn, Slots
-from uocr_nb.views.styles import HAIR, MONO, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, second
-from uocr_nb.views.words import count
+from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, second
 
 if TYPE_CHECKING:
-    from uocr_nb.views.serve_state import Figure, LogLine, PanelState, Stage
+    from uocr_nb.views.serve_state import Figure, PanelState, Stage
 
-__all__ = ["button", "chip", "draw", "root", "static"]
+__all__ = ["chip", "draw", "root", "static"]
 
 _ACCENT = "#3d82c8"
 _TRACK = "#80808059"
@@ -61,27 +61,6 @@ def root(inner: str, uid: str, kind: str, *, soon: bool = False) -> str:
     )
 
 
-def button(key: str, label: str, tone: str = "plain", *, ask: str = "") -> str:
-    """Write what becomes a button where the script runs, and is not there where it does not.
-
-    Parameters
-    ----------
-    key : str
-        What a press tells.
-    label : str
-        Its words.
-    tone : str
-        ``main``, ``plain``, ``quiet`` or ``stop``.
-    ask : str
-        Words that take the place of the label at the first press; the second one counts.
-    """
-    more = f' data-ask="{escape(ask)}"' if ask else ""
-    return (
-        f'<span class="uo-btn" data-a="{escape(key)}" data-tone="{tone}"{more} style="display:none">'
-        f"{escape(label)}</span>"
-    )
-
-
 def static(html: str) -> str:
     """Mark what is for a page without script."""
     return f'<span class="uo-static" style="{SECOND}">{html}</span>'
@@ -94,7 +73,8 @@ def chip(kind: str, html: str) -> str:
     turns = "uo-turn" if shape == "ring" else ""
     return (
         f'<span class="uo-chip {ink} {turns}" style="display:inline-block;border:{HAIR};border-radius:11px;'
-        f'padding:0 9px 0 7px;margin:0 10px 0 0;line-height:20px;white-space:nowrap{ground}">{icon(shape, hue, 12)}{html}</span>'
+        f'padding:0 9px 0 7px;margin:0 10px 0 0;line-height:20px;white-space:nowrap{ground}">'
+        f"{icon(shape, hue, 12)}{html}</span>"
     )
 
 
@@ -103,27 +83,18 @@ def _name(state: PanelState) -> str:
     return f'<span style="margin:0 10px 0 0;white-space:nowrap"><b>{escape(state.name)}</b>{place}</span>'
 
 
-def _line(left: str, right: str) -> str:
-    """Set one line: what is read first on the left, what counts on the right."""
-    return (
-        '<div class="uo-line" style="padding:7px 14px;min-height:26px;line-height:26px">'
-        f'<div class="uo-right" style="float:right;margin:0 0 0 12px">{right}</div>'
-        f'<div class="uo-first">{left}</div><div style="clear:both"></div></div>'
-    )
-
-
 # ------------------------------------------------------------------ starting
 def _starting(state: PanelState, slots: Slots) -> str:
     current = next((stage for stage in state.stages if stage.state == "going"), None)
     link = _job_link(state.job_url)
     right = f"{link}{static(_stop_words(state))}{button('stop', 'Stop', 'stop')}"
-    head = _line(_name(state) + chip("starting", escape(current.name if current else "asked for")), right)
+    head = line_html(_name(state) + chip("starting", escape(current.name if current else "asked for")), right)
     now = slots.text("now", current.note if current else "", SECOND)
     parts = [f'<div style="border-bottom:{HAIR}">{head}</div>', _stages(state.stages, slots)]
     parts.append(f'<div class="uo-now" style="padding:0 14px 10px;font-size:12px;line-height:16px">{now}</div>')
     parts.append(_figures(state.figures, slots))
     parts += [_note(text) for text in state.notes]
-    parts.append(_open_log(state, slots))
+    parts.append(open_log(state, slots))
     gone = "If this stands still, its kernel has gone, and what it started is stopped. Run the cell again."
     parts.append(
         f'<div class="uo-static" style="padding:4px 14px 6px;font-size:12px;line-height:16px;border-top:{HAIR};'
@@ -213,55 +184,6 @@ def _note(text: str) -> str:
     return icon_line(icon("warning", WARNING), escape(text), "margin:6px 14px")
 
 
-# ------------------------------------------------------------------ log
-def _log_rows(lines: tuple[LogLine, ...]) -> str:
-    return "".join(map(_log_row, lines))
-
-
-def _log_row(line: LogLine) -> str:
-    tint = {"warn": f";background-color:{TINT_WARNING}", "error": f";background-color:{TINT_ERROR}"}.get(line.tone, "")
-    level = f"{line.level:<5} " if line.level else ""
-    strong = f"<b>{escape(level)}</b>" if line.tone in ("warn", "error") and level else escape(level)
-    kind = f" uo-{line.tone}" if line.tone else ""
-    return (
-        f'<span class="uo-row{kind}" style="display:block{tint}">'
-        f'<span class="uo-time" style="{SECOND}">{line.clock}</span> {strong}{escape(line.text)}</span>'
-    )
-
-
-def _log_pane(state: PanelState) -> str:
-    return (
-        '<pre class="uo-log" style="margin:0;padding:6px 14px 8px;height:auto;max-height:176px;overflow:auto;'
-        f"white-space:pre-wrap;overflow-wrap:break-word;font-family:{MONO};font-size:11px;line-height:18px;"
-        f'background-color:transparent;border:0;border-top:{HAIR}">{_log_rows(state.log)}</pre>'
-    )
-
-
-def _log_head(state: PanelState, slots: Slots) -> str:
-    words = slots.text("lines", count(state.log_count, "line"), SECOND)
-    tools = (
-        '<span class="uo-field" data-k="find" data-kind="search" data-hint="Find in log" style="display:none"></span>'
-        f"{button('copy', 'Copy all', 'quiet')}"
-    )
-    return _line(f'<span style="margin:0 10px 0 0">Log</span>{words}', tools)
-
-
-def _open_log(state: PanelState, slots: Slots) -> str:
-    if not state.log:
-        return ""
-    return f'<div style="border-top:{HAIR}">{_log_head(state, slots)}{_log_pane(state)}</div>'
-
-
-def _folded_log(state: PanelState, slots: Slots) -> str:
-    if not state.log:
-        return ""
-    return (
-        f'<details class="uo-fold" style="margin:0;padding:0"><summary style="padding:0 14px 6px;cursor:pointer;'
-        f'{SECOND}">Log, last {count(len(state.log), "line")}</summary>'
-        f'<div style="border-top:{HAIR}">{_log_head(state, slots)}{_log_pane(state)}</div></details>'
-    )
-
-
 # ------------------------------------------------------------------ ready
 def _ready(state: PanelState, slots: Slots) -> str:
     hue = WARNING if state.soon else GOOD
@@ -289,8 +211,8 @@ def _ready(state: PanelState, slots: Slots) -> str:
     tools = button("log", "Log", "quiet") if state.log and not state.soon else ""
     another = "".join(button(step.key, step.label) for step in state.steps)
     words = static(f"{code('%uocr_status')} {code('%uocr_stop')}")
-    line = _line(badge + _name(state) + middle, f"{facts}{words}{tools}{another}{stop}")
-    return top + line + "".join(_note(text) for text in state.notes) + _folded_log(state, slots)
+    line = line_html(badge + _name(state) + middle, f"{facts}{words}{tools}{another}{stop}")
+    return top + line + "".join(_note(text) for text in state.notes) + folded_log(state, slots)
 
 
 def _address(url: str) -> str:
@@ -305,13 +227,13 @@ def _address(url: str) -> str:
 
 def _moved(state: PanelState, _slots: Slots) -> str:
     words = "It is shown again in a newer output, which goes on."
-    return _line(chip("ready", "ready") + _name(state) + second(words), "")
+    return line_html(chip("ready", "ready") + _name(state) + second(words), "")
 
 
 # ------------------------------------------------------------------ the end
 def _failed(state: PanelState, slots: Slots) -> str:
     cost = second(f"cost {state.cost}") if state.cost else ""
-    head = _line(_name(state) + chip("failed", "failed"), cost)
+    head = line_html(_name(state) + chip("failed", "failed"), cost)
     what, why, then = state.error
     lines = "".join(f'<div style="margin:4px 0 0">{second(step.label)} {code(step.line)}</div>' for step in state.steps)
     buttons = "".join(button(step.key, step.label, "main" if step.main else "plain") for step in state.steps)
@@ -326,7 +248,7 @@ def _failed(state: PanelState, slots: Slots) -> str:
         f'<div class="uo-box" style="padding:10px 14px;border-top:{HAIR};border-left:3px solid {ERROR};'
         f'background-color:{TINT_ERROR}">{ErrorBox(what, why, then).inside()}{steps}</div>'
     )
-    log = f'<div style="padding:6px 0 0">{_folded_log(state, slots)}</div>' if state.log else ""
+    log = f'<div style="padding:6px 0 0">{folded_log(state, slots)}</div>' if state.log else ""
     return f"{head}{_stages(state.stages, slots)}{box}{log}"
 
 
@@ -334,7 +256,7 @@ def _stopped(state: PanelState, slots: Slots) -> str:
     steps = "".join(button(step.key, step.label) for step in state.steps)
     tools = button("log", "Log", "quiet") if state.log else ""
     middle = fact(escape(state.receipt), ink="first", wraps=True)
-    line = _line(
+    line = line_html(
         chip("stopped", "stopped") + _name(state) + middle + fact(escape(state.end), wraps=True), f"{tools}{steps}"
     )
-    return line + _folded_log(state, slots)
+    return line + folded_log(state, slots)

@@ -378,9 +378,20 @@ function initialize({ model }) {
   }
 
   // ------------------------------------------------------------------ drawing
-  function focused(root) {
-    const active = document.activeElement;
-    return root.contains(active) ? active.dataset.a : null;
+  function catchUp() {
+    // After a reload of the page its updates no longer reach the output: the drawing comes this way then.
+    for (const root of roots()) {
+      if (Number(root.dataset.rev || 0) >= model.get("revision")) continue;
+      const made = document.createElement("template");
+      made.innerHTML = model.get("html");
+      root.replaceWith(made.content);
+    }
+  }
+
+  let due = 0;
+  function expect() {
+    clearTimeout(due);
+    due = setTimeout(() => !closed && catchUp(), 1200);
   }
 
   function drawRoot(root) {
@@ -445,7 +456,9 @@ function initialize({ model }) {
   model.on("msg:custom", onMessage);
   model.on("change:text change:share change:log", soon);
   model.on("change:copies", onPhase);
+  model.on("change:revision", expect);
   soon();
+  expect();
   ping();
 
   return () => {
@@ -461,6 +474,8 @@ function initialize({ model }) {
     model.off("msg:custom", onMessage);
     model.off("change:text change:share change:log", soon);
     model.off("change:copies", onPhase);
+    model.off("change:revision", expect);
+    clearTimeout(due);
   };
 }
 

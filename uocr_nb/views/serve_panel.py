@@ -17,12 +17,12 @@ from weakref import WeakSet
 
 from uocr_nb.errors import UocrError
 from uocr_nb.serving import start
-from uocr_nb.support.durations import show_seconds
 from uocr_nb.views import launch, serve_facts
 from uocr_nb.views.launch_html import draw_form
 from uocr_nb.views.serve_html import draw
 from uocr_nb.views.serve_plain import state_plain
-from uocr_nb.views.serve_state import LOG_LINES, LogLine, PanelState, figures_of, log_line, share_in, stages_after
+from uocr_nb.views.serve_state import PanelState
+from uocr_nb.views.serve_story import Story
 from uocr_nb.views.serve_widget import Bridge, bridge
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ _DRAWN_ALONE = 5.0
 """Seconds between two drawings of the output where no script has answered."""
 
 _LOG_PAUSE = 0.4
-_TAIL = 3
-"""Lines by which the end of what was seen of a log is found again."""
-
 _panels: WeakSet[ServePanel] = WeakSet()
 
 
@@ -70,21 +67,16 @@ class ServePanel:
     """
 
     def __init__(self, *, in_cell: bool = True, show: Callable[[dict[str, str], str], Any] | None = None) -> None:
-        self.endpoint: Endpoint | None = None
         self._show = show or _display
-        self._state = PanelState(uuid4().hex[:12], in_cell=in_cell)
-        self._since = "since you ran the cell" if in_cell else "since you pressed Start"
+        since = "since you ran the cell" if in_cell else "since you pressed Start"
+        self._story = Story(PanelState(uuid4().hex[:12], in_cell=in_cell), since)
         self._offer: launch.Offer | None = None
-        self._again: tuple[str | None, dict[str, Any]] = (None, {})
-        self._before = {one.uid for one in start.endpoints()}
-        self._began, self._seconds = time.monotonic(), 0.0
-        self._again_found = False
-        self._log: list[LogLine] = []
-        self._tail: list[str] = []
+        self._stop_wanted = False
         self._sent_log = (0, 0.0)
         self._handle: Any = None
         self._bridge: Bridge | None = None
         self._shape = ""
+        self._revision = 0
         self._drawn_at = 0.0
         self._lock = threading.RLock()
         self._inbox: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
@@ -92,141 +84,61 @@ class ServePanel:
         _retire(_panels)
         _panels.add(self)
 
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The endpoint that it shows."""
+        return self._story.endpoint
+
+    @property
+    def _state(self) -> PanelState:
+        return self._story.state
+
     # ------------------------------------------------------------------ what a start tells
     def take(self, event: StartEvent) -> None:
         """Take one event of a start, in the thread that waits for it."""
         with self._lock:
-            self._began, self._seconds = time.monotonic() - event.seconds, event.seconds
-            self._find_endpoint()
-            getattr(self, f"_on_{event.stage}", self._on_stage)(event)
+            self._story.take(event)
             self._draw()
+            if self._stop_wanted and self.endpoint is not None:
+                self._stop()
         self._run()
 
-    def _on_log(self, event: StartEvent) -> None:
-        self._add_line(event.text)
-        told = share_in(event.text)
-        if told is not None:
-            share, words = told
-            stages = tuple(
-                replace(one, share=share, told=words) if one.state == "going" else one for one in self._state.stages
-            )
-            self._state = replace(self._state, stages=stages)
-
-    def _on_plan(self, event: StartEvent) -> None:
-        self._state = replace(self._state, plan=event.text)
-
-    def _on_note(self, event: StartEvent) -> None:
-        self._state = replace(self._state, notes=(*self._state.notes, event.text))
-
-    def _on_already(self, _event: StartEvent) -> None:
-        """It runs already; `ready` follows."""
-        self._again_found = True
-
-    def _on_ready(self, event: StartEvent) -> None:
-        """`ready` follows."""
-
-    def _on_stage(self, event: StartEvent) -> None:
-        going = next((one for one in self._state.stages if one.state == "going"), None)
-        host = self.endpoint.host if self.endpoint is not None else "process"
-        stages = stages_after(self._state.stages, event.stage, event.text, event.seconds, host)
-        now = next((one for one in stages if one.state == "going"), None)
-        if going is None or now is None or going.name != now.name:
-            self._add_line(event.text, own=True)
-        job = serve_facts.job_page(event.text) if event.stage == "queued" else ""
-        self._state = replace(self._state, stages=stages, job_url=job or self._state.job_url)
-
-    def _add_line(self, text: str, *, own: bool = False) -> None:
-        if self.endpoint is not None:
-            text = self.endpoint.hide(text)
-        self._log.append(log_line(text, own=own))
-        del self._log[:-LOG_LINES]
-        self._state = replace(self._state, log=tuple(self._log), log_count=self._state.log_count + 1)
-
-    def _find_endpoint(self) -> None:
-        if self.endpoint is not None:
-            return
-        fresh = [one for one in start.endpoints() if one.uid not in self._before]
-        if fresh:
-            self._adopt(fresh[-1])
-
-    def _adopt(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        name, place = serve_facts.name_and_place(endpoint)
-        self._state = replace(self._state, name=name, place=place)
-
-    # ------------------------------------------------------------------ how it comes out
     def ready(self, endpoint: Endpoint) -> None:
         """Show the line that stays on screen for hours."""
+        for other in list(_panels):
+            if other is not self and other.endpoint is endpoint:
+                other.move_away()
         with self._lock:
-            for other in list(_panels):
-                if other is not self and other.endpoint is endpoint:
-                    other.move_away()
-            self._adopt(endpoint)
-            if not self._log:
-                self._log = [log_line(line) for line in endpoint.logs[-LOG_LINES:]]
-                self._state = replace(self._state, log=tuple(self._log), log_count=len(endpoint.logs))
-            self._tail = endpoint.logs[-_TAIL:]
-            took = "already ready" if self._again_found else f"ready in {show_seconds(self._seconds)}"
-            self._state = replace(self._state, phase="ready", in_cell=False, took=took)
-            self.refresh()
+            self._story.ready(endpoint)
+            self._draw()
         self._run()
 
     def failed(self, error: UocrError | None) -> None:
         """Show how far it came, and why it stopped there; None when it was interrupted."""
         with self._lock:
-            self._find_endpoint()
-            self._finish(error)
+            if self._handle is None:
+                # Refused before anything was done: the error says all there is.
+                self._close()
+                return
+            self._story.find_endpoint()
+            self._story.end(error)
+            self._draw()
 
     def move_away(self) -> None:
         """Leave the endpoint to a newer panel."""
         with self._lock:
-            self._state = replace(self._state, phase="moved", log=())
+            self._story.state = replace(self._state, phase="moved", log=())
             self._draw()
-            self.endpoint = None
+            self._story.endpoint = None
             self._close()
 
     def refresh(self) -> None:
         """Bring it up to date; called every second, and when something has happened."""
         with self._lock:
-            endpoint = self.endpoint
-            if endpoint is None or self._state.phase in ("failed", "stopped", "form"):
+            if self._handle is None or self.over or self._state.phase == "form":
                 return
-            if self._state.phase == "starting":
-                # Its end is told by who waits for the start.
-                self._draw()
-            elif endpoint.state == "failed":
-                self._finish(endpoint.failure)
-            elif endpoint.state == "stopped":
-                self._finish(None)
-            else:
-                self._add_fresh_lines(endpoint)
-                self._state = serve_facts.while_ready(self._state, endpoint)
-                self._draw()
-
-    def _add_fresh_lines(self, endpoint: Endpoint) -> None:
-        """Take up what the engine has written since it is ready."""
-        lines = endpoint.logs
-        tail = lines[-_TAIL:]
-        if tail == self._tail:
-            return
-        # The endpoint keeps so many lines and drops the oldest: what is new is what comes after the last ones seen.
-        size = len(self._tail)
-        ends = range(len(lines), size, -1) if size else ()
-        known = next((end for end in ends if lines[end - size : end] == self._tail), len(lines) if size else 0)
-        for line in lines[known:][-LOG_LINES:]:
-            self._add_line(line)
-        self._tail = tail
-
-    def _finish(self, error: UocrError | None) -> None:
-        endpoint = self.endpoint
-        seconds = time.monotonic() - self._began
-        stopped = endpoint is not None and endpoint.state in ("stopped", "stopping")
-        if error is None or stopped:
-            self._state = serve_facts.when_stopped(self._state, endpoint)
-        else:
-            self._state = serve_facts.when_failed(self._state, endpoint, seconds, error)
-        self._again = serve_facts.again(endpoint) if endpoint is not None else self._again
-        self._draw()
+            self._story.look()
+            self._draw()
 
     # ------------------------------------------------------------------ what is pressed
     def press(self, key: str, value: str = "") -> None:
@@ -247,12 +159,13 @@ class ServePanel:
             self._choose(key, value)
 
     def _stop(self) -> None:
-        endpoint = self.endpoint
-        if endpoint is None:
-            return
         with self._lock:
+            endpoint = self.endpoint
+            self._stop_wanted = endpoint is None
+            if endpoint is None:
+                return
             if self._state.phase == "ready":
-                self._state = replace(self._state, phase="stopping")
+                self._story.state = replace(self._state, phase="stopping")
                 self._draw()
         threading.Thread(target=endpoint.stop, name="uocr-stop", daemon=True).start()
 
@@ -261,7 +174,9 @@ class ServePanel:
             return "cpu", {}
         if key == "step-checked" and self.endpoint is not None:
             return serve_facts.checked(self.endpoint)
-        return self._again
+        if self._state.phase == "ready" and self.endpoint is not None:
+            return serve_facts.again(self.endpoint)
+        return self._story.again
 
     def _choose(self, key: str, value: str) -> None:
         if self._offer is None:
@@ -272,19 +187,31 @@ class ServePanel:
 
     def _begin(self, target: str | None, options: dict[str, Any]) -> None:
         """Start an endpoint from a press: in a thread, and shown in this place."""
-        if self._state.phase not in ("form", "failed", "stopped", "ready"):
+        if self._state.phase == "ready":
+            self._begin_beside(target, options)
+            return
+        if self._state.phase not in ("form", "failed", "stopped"):
             return
         with self._lock:
-            self._before = {one.uid for one in start.endpoints()}
-            self.endpoint, self._log, self._tail = None, [], []
-            self._since = "since you pressed Start"
-            self._state = PanelState(self._state.uid, name=str(target or "").split("://")[-1])
-            self._began, self._again_found = time.monotonic(), False
+            state = PanelState(self._state.uid, name=str(target or "").split("://")[-1])
+            self._story = Story(state, "since you pressed Start")
+            self._story.again = (target, options)
+            self._stop_wanted, self._sent_log = False, (0, 0.0)
             self._draw()
         threading.Thread(target=self._serve, args=(target, options), name="uocr-start", daemon=True).start()
 
+    def _begin_beside(self, target: str | None, options: dict[str, Any]) -> None:
+        """Start a second endpoint; the one that runs keeps this place until its end."""
+        try:
+            start.detach(target, **(options | {"another": True}))
+            said = "Another one is starting beside it. %uocr_status tells how far it is."
+        except UocrError as error:
+            said = f"Another one was not started. {error.what} {error.why}"
+        with self._lock:
+            self._story.beside(said)
+            self._draw()
+
     def _serve(self, target: str | None, options: dict[str, Any]) -> None:
-        self._again = (target, options)
         try:
             endpoint = start.serve(target, on_event=self.take, **options)
         except UocrError as error:
@@ -299,7 +226,7 @@ class ServePanel:
         choice = launch.first_choice(can_pay=bool(token))
         with self._lock:
             self._offer = launch.make_offer(choice, token=token, rows=[])
-            self._state = replace(self._state, phase="form", in_cell=False)
+            self._story.state = replace(self._state, phase="form", in_cell=False)
             self._draw(reading=choice.host == "hf")
         self._run()
         self.press("refresh")
@@ -308,17 +235,7 @@ class ServePanel:
     def _drawing(self, *, reading: bool) -> Drawn:
         if self._state.phase == "form" and self._offer is not None:
             return draw_form(self._offer, self._state.uid, reading=reading)
-        endpoint, state = self.endpoint, self._state
-        if state.phase == "starting":
-            seconds = time.monotonic() - self._began
-            stages = tuple(
-                replace(one, seconds=seconds - one.began) if one.state == "going" else one for one in state.stages
-            )
-            figures = state.figures
-            if endpoint is not None:
-                figures = figures_of(endpoint, seconds, self._since, serve_facts.most(endpoint))
-            self._state = state = replace(state, stages=stages, figures=figures)
-        return draw(state)
+        return draw(self._story.tick())
 
     def _draw(self, *, reading: bool = False) -> None:
         """Draw what has changed: the output when its shape has, else the texts alone."""
@@ -327,16 +244,20 @@ class ServePanel:
             now = time.monotonic()
             alone = self._bridge is None or not self._bridge.heard
             due = alone and self._state.phase == "starting" and now - self._drawn_at > _DRAWN_ALONE
-            again = _outline(drawn.shape) != self._shape or due
-            if again:
+            whole = _outline(drawn.shape) != self._shape or due
+            if whole:
                 self._shape, self._drawn_at = _outline(drawn.shape), now
-                bundle = {"text/html": drawn.html, "text/plain": state_plain(self._state, self._offer)}
+                self._revision += 1
+                html = drawn.html.replace('data-view="serve"', f'data-view="serve" data-rev="{self._revision}"', 1)
+                bundle = {"text/html": html, "text/plain": state_plain(self._state, self._offer)}
                 if self._handle is None:
                     self._handle = self._show(bundle, self._state.uid)
                     self._bridge = bridge(self._state.uid, self.press)
                 else:
                     self._handle.update(bundle, raw=True)
-            self._push(drawn, now, whole=again)
+                if self._bridge is not None:
+                    self._bridge.push(html=_outline(html), revision=self._revision)
+            self._push(drawn, now, whole=whole)
 
     def _push(self, drawn: Drawn, now: float, *, whole: bool) -> None:
         if self._bridge is None:

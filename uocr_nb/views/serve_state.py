@@ -35,7 +35,9 @@ _SOON = 300.0
 """Seconds before the end from which its clock warns."""
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_LEVEL = re.compile(r"\s*(\([^()]{1,40}\)\s+)?\[?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?:?\s*(.*)", re.DOTALL)
+_LEVEL = re.compile(
+    r"\s*(\([^()]{1,40}\)\s+)?\[?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?:?\s*(.*)", re.DOTALL
+)
 _INSIDE = re.compile(r"\b(WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|^\s*(Traceback|[A-Za-z_.]*Error)\b")
 _SHORT = {"WARNING": "WARN", "CRITICAL": "ERROR", "FATAL": "ERROR"}
 _SHARE = re.compile(

@@ -75,6 +75,8 @@ def _panel_widget() -> Any:
 
         _esm = script
         uid = traitlets.Unicode().tag(sync=True)
+        html = traitlets.Unicode().tag(sync=True)
+        revision = traitlets.Int(0).tag(sync=True)
         text = traitlets.Dict().tag(sync=True)
         share = traitlets.Dict().tag(sync=True)
         log = traitlets.List().tag(sync=True)
