@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
@@ -21,7 +21,8 @@ from tests.hub.remote import RemoteHub  # noqa: E402
 from tests.hub.server import Hub  # noqa: E402
 from uocr_nb.serving import start  # noqa: E402
 from uocr_nb.serving.hosts import hf_jobs  # noqa: E402
-from uocr_nb.serving.hub import account, keeper, log  # noqa: E402
+from uocr_nb.serving.hub import account, client, keeper, log  # noqa: E402
+from uocr_nb.support.platform import _started  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         running.wait(lambda: not running.alive(), 10, "a Job still runs")
         errors = running.errors
     assert not errors, errors
-    huggingface_hub.utils.close_session()
+    client.close_session()
 
 
 @pytest.fixture
@@ -156,3 +157,7 @@ def drive(tmp_path: Path) -> Iterator[Any]:
     yield make
     for one in made:
         one.close()
+        # While its Hub is there: a watchdog goes on asking one that is not.
+        deadline = time.monotonic() + 5
+        while one.watchdog and _started(one.watchdog) and time.monotonic() < deadline:
+            time.sleep(0.02)

@@ -19,6 +19,7 @@ from uocr_nb.serving.hub import adoption, listing, sweep
 from uocr_nb.serving.hub.client import HubClient
 from uocr_nb.serving.hub.labels import clean, labels_for, machine_of
 from uocr_nb.serving.plan import Options, make_plan
+from uocr_nb.serving.reaper import reaper
 from uocr_nb.support.net import Secret
 from uocr_nb.support.platform import identify
 
@@ -191,6 +192,7 @@ def test_lost_endpoint_is_taken_over(hub: Hub) -> None:
     # As if another kernel had started it, and had died with its watchdog.
     keeper = endpoint._runs_on._keeper
     keeper._hub.ask = lambda *_, **__: (time.sleep(3600), None)[1]
+    reaper.forget(endpoint.uid)
     entry = dataclasses.replace(ledger.entries()[0], owner=DEAD, id="lost")
     ledger.remove(ledger.entries()[0])
     ledger.write(entry)

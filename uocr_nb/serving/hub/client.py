@@ -1,4 +1,4 @@
-"""Calls to the Hub, by its own client's session and headers, each with a time limit of its own.
+"""Calls to the Hub, by its own client's headers and way of connecting, each with a time limit of its own.
 
 The client's functions have none (a silent server holds them for ever), drop what tells why a Job was cancelled, and
 ask who the user is before every call that names no namespace. So the requests are made here.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import threading
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,8 @@ from uocr_nb.support.net import Secret, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import httpx2
 
 _CONNECT = 10.0
 _LIST_PAGES = 20
@@ -79,11 +83,10 @@ class HubClient:
             Seconds of silence after which there is no answer.
         """
         import httpx2  # noqa: PLC0415 - heavy
-        from huggingface_hub import get_session  # noqa: PLC0415 - heavy
 
         url = path if path.startswith(self.endpoint) else self.endpoint + path
         try:
-            response = get_session().request(
+            response = session().request(
                 method,
                 url,
                 headers=self._headers(),
@@ -143,11 +146,10 @@ class HubClient:
             When the stream could not be opened or broke; says why.
         """
         import httpx2  # noqa: PLC0415 - heavy
-        from huggingface_hub import get_session  # noqa: PLC0415 - heavy
 
         limits = httpx2.Timeout(silence, connect=_CONNECT)
         try:
-            with get_session().stream(
+            with session().stream(
                 "GET", self.endpoint + path, headers=self._headers(), timeout=limits, follow_redirects=False
             ) as response:
                 if response.status_code != 200:
@@ -156,6 +158,42 @@ class HubClient:
                     yield _event(line)
         except (httpx2.HTTPError, httpx2.StreamError, RuntimeError, OSError) as error:
             raise ConnectionError(self._hide(error)) from None
+
+
+_sessions: dict[int, httpx2.Client] = {}
+_lock = threading.Lock()
+
+
+def session() -> httpx2.Client:
+    """Return a client made as the Hub's own client makes its shared one (``set_client_factory`` included).
+
+    Not the shared one itself: `huggingface_hub` closes that in every forked child, and the child hangs there for ever
+    when a thread of ours was using it at the moment of the fork.
+    """
+    from huggingface_hub import get_session  # noqa: PLC0415 - heavy
+    from huggingface_hub.utils import _http  # noqa: PLC0415 - heavy
+
+    with _lock:
+        made = _sessions.get(os.getpid())
+        if made is None:
+            made = _sessions[os.getpid()] = getattr(_http, "_GLOBAL_CLIENT_FACTORY", get_session)()
+        return made
+
+
+def close_session() -> None:
+    """Close the client of this process; the next call makes another."""
+    made = _sessions.pop(os.getpid(), None)
+    if made is not None:
+        made.close()
+
+
+def _in_child() -> None:
+    global _lock  # noqa: PLW0603 - another thread of the parent may have held it
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @cache
