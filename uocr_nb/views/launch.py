@@ -17,7 +17,18 @@ from uocr_nb.support.durations import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Choice", "Hardware", "Offer", "choose", "first_choice", "magic_line", "make_offer", "most_of", "options_of"]
+__all__ = [
+    "Choice",
+    "Hardware",
+    "Offer",
+    "choose",
+    "first_choice",
+    "magic_line",
+    "make_offer",
+    "most_of",
+    "options_of",
+    "running",
+]
 
 TIMES = ("15m", "30m", "1h", "2h")
 IDLES = ("5m", "15m", "30m", "0")
@@ -202,8 +213,8 @@ def make_offer(choice: Choice, *, token: str = "", rows: Sequence[dict[str, Any]
     profile = engines.get(choice.engine)
     variant = profile.variant(choice.variant)
     price = price_of(choice.flavor, list(rows))
-    running = tuple(one.name for one in start.endpoints() if one.state in ("queued", "starting", "ready"))
-    plan, error, command = _plan_of(choice, price, another=bool(running))
+    beside = running()
+    plan, error, command = _plan_of(choice, price, another=bool(beside))
     hardware, kinds = _hardware(choice, rows)
     return Offer(
         choice=choice,
@@ -216,9 +227,14 @@ def make_offer(choice: Choice, *, token: str = "", rows: Sequence[dict[str, Any]
         command=command,
         known="" if choice.host == "url" else variant.known or profile.known,
         notes=variant.notes if choice.host == "hf" else (),
-        running=running,
+        running=beside,
         token=token,
     )
+
+
+def running() -> tuple[str, ...]:
+    """Name the endpoints of this kernel that run or start."""
+    return tuple(one.name for one in start.endpoints() if one.state in ("queued", "starting", "ready"))
 
 
 def _plan_of(choice: Choice, price: Price, *, another: bool) -> tuple[Plan | None, UocrError | None, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.serving import engines
 from uocr_nb.support.durations import show_seconds
-from uocr_nb.views.icons import WARNING, icon
+from uocr_nb.views.icons import INFO, WARNING, icon
 from uocr_nb.views.launch import magic_line
 from uocr_nb.views.messages import error_box
 from uocr_nb.views.serve_log import button
@@ -29,8 +29,7 @@ def plan_html(offer: Offer, *, reading: bool) -> str:
         for label, html in facts
     ]
     parts += [
-        icon_line(icon("warning", WARNING), escape(note), "margin:6px 0;font-size:12px;line-height:16px")
-        for note in offer.notes
+        icon_line(_mark_of(note), escape(note), "margin:6px 0;font-size:12px;line-height:16px") for note in offer.notes
     ]
     if offer.error is not None:
         parts.append(error_box(offer.error).html())
@@ -46,6 +45,10 @@ def plan_html(offer: Offer, *, reading: bool) -> str:
             f'<div class="uo-start" style="margin:10px 0 0">{button("start", _start_words(offer), "main")}</div>'
         )
     return "".join(parts)
+
+
+def _mark_of(note: str) -> str:
+    return icon("warning", WARNING) if "failed" in note else icon("info", INFO)
 
 
 def _start_words(offer: Offer) -> str:

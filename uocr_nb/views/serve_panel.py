@@ -135,7 +135,12 @@ class ServePanel:
     def refresh(self) -> None:
         """Bring it up to date; called every second, and when something has happened."""
         with self._lock:
-            if self._handle is None or self.over or self._state.phase == "form":
+            if self._handle is None or self.over:
+                return
+            if self._state.phase == "form":
+                # Another cell may have started or stopped one in the meantime.
+                if self._offer is not None and self._offer.running != launch.running():
+                    self.press("refresh")
                 return
             self._story.look()
             self._draw()
