@@ -128,16 +128,7 @@ class Run:
             image = await asyncio.to_thread(default_renderer().render, item.source, item.number, self.spec)
         except SourceError as error:
             self.unreadable.append(error)
-            reason = f"{error.what} {error.why}".strip()
-            return Page(
-                item.position,
-                item.number,
-                item.source.name,
-                (0, 0),
-                status=Status.FAILED,
-                reason=reason,
-                origin=(item.source, self.spec),
-            )
+            return self._without_image(item, Status.FAILED, f"{error.what} {error.why}".strip())
         return replace(image, notes=(*item.notes, *image.notes)) if item.notes else image
 
     async def _read(
@@ -233,19 +224,17 @@ class Run:
 
     def document(self, show: str) -> Document:
         """The document as it stands: a page that was not reached is there, and says so."""
-        pages = [self.done.get(item.position) or self._unreached(item) for item in self.items]
+        pages = [
+            self.done.get(item.position)
+            or self._without_image(item, Status.MISSING, "The reading was interrupted before this page.")
+            for item in self.items
+        ]
         return Document(pages, meta=self._meta(pages), show=show, warnings=dict.fromkeys(self.warnings))
 
-    def _unreached(self, item: Item) -> Page:
-        return Page(
-            item.position,
-            item.number,
-            item.source.name,
-            (0, 0),
-            status=Status.MISSING,
-            reason="The reading was interrupted before this page.",
-            origin=(item.source, self.spec),
-        )
+    def _without_image(self, item: Item, status: Status, reason: str) -> Page:
+        """A page that was not rendered; it knows where it comes from, so that it can be asked for again."""
+        origin = (item.source, self.spec)
+        return Page(item.position, item.number, item.source.name, (0, 0), status=status, reason=reason, origin=origin)
 
     def _cost(self) -> float | None:
         """US dollars of this run: the time of each endpoint that has a price."""
