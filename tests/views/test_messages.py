@@ -57,7 +57,6 @@ def test_an_error_reads_the_same_everywhere() -> None:
         messages.info(HOSTILE, HOSTILE),
         messages.ok(HOSTILE, HOSTILE, HOSTILE),
         messages.error_box(SourceError(HOSTILE, HOSTILE, HOSTILE)),
-        messages.serve_lines(HOSTILE, [messages.Stage(HOSTILE, 1.0, "going", HOSTILE)], logs=[HOSTILE]),
         messages.Messages((messages.warning(HOSTILE), messages.ready_line(1, HOSTILE, HOSTILE, HOSTILE))),
     ],
 )
@@ -68,23 +67,11 @@ def test_names_in_messages_are_inert(shown: Any) -> None:
     assert "\x1b" not in shown._repr_mimebundle_()["text/plain"]
 
 
-def test_a_start_has_a_line_a_stage_and_its_log_folded_away() -> None:
-    stages = [messages.Stage("queued", 42), messages.Stage("loading", 91, "going", "recogniser")]
-    going = messages.serve_lines("vllm on l4x1, at most $0.41", stages, logs=[f"line {n}" for n in range(300)])
-    assert str(going).splitlines() == [
-        "vllm on l4x1, at most $0.41",
-        "  queued    0:42  done",
-        "  loading   1:31  ...  recogniser",
-    ]
-    root = html_of(going)
-    assert "Log, last 200 lines" in root.text_content()
-    assert "line 99\n" not in root.text_content()
-    ready = messages.serve_lines("plan", stages, end=messages.ready_line(3.1, "cpu", "this machine", "http://x/v1"))
-    assert "queued" not in html_of(ready).text_content()
-    assert str(ready).splitlines()[-1].startswith("ready in 3.1 s")
-    failed = messages.serve_lines("plan", stages, end=SourceError("It broke.", "Why not.", "%uocr_serve"))
-    assert "It broke." in html_of(failed).text_content()
-    assert "queued" in html_of(failed).text_content()
+def test_a_stage_is_a_line() -> None:
+    assert messages.stage_text(messages.Stage("queued", 42)) == "  queued    0:42  done"
+    assert messages.stage_text(messages.Stage("loading", 91, "failed", HOSTILE)).startswith(
+        "  loading   1:31  stopped here  <script>"
+    )
 
 
 def test_money() -> None:

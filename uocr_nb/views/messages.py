@@ -1,4 +1,4 @@
-"""Messages: one line a fact with an icon, an error in its three parts, the lines of a start and the receipt of an end.
+"""Messages: one line a fact with an icon, an error in its three parts, the ready line and the receipt of an end.
 
 All of them are values that show themselves, as HTML with inline style alone and as plain text.
 """
@@ -6,37 +6,30 @@ All of them are values that show themselves, as HTML with inline style alone and
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from uocr_nb.errors import UocrError
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.support.durations import show_clock, show_seconds
 from uocr_nb.views.icons import ERROR, GOOD, INFO, WARNING, icon
 from uocr_nb.views.plain import printable
-from uocr_nb.views.styles import HAIR, MONO, ROOT, SECOND, TINT_ERROR, code, fact, icon_line
+from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, code, fact, icon_line
 from uocr_nb.views.words import count, money
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "ErrorBox",
     "Message",
     "Messages",
-    "ServeLines",
     "Stage",
     "error_box",
     "info",
     "ok",
     "ready_line",
-    "serve_lines",
     "stage_text",
     "stopped_receipt",
     "warning",
 ]
-
-_LOG_LINES = 200
 
 _ICONS = {"info": ("info", INFO), "ok": ("tick", GOOD), "warning": ("warning", WARNING), "stopped": ("square", INFO)}
 
@@ -234,70 +227,3 @@ def stopped_receipt(
     each = f" ({money(cost / pages, each=True)} a page)" if pages and cost else ""
     text = f"Ran {show_clock(seconds)}, read {count(pages, 'page')}, cost {money(cost)}{each}."
     return Message("stopped", text, " ".join(part for part in (who, running) if part))
-
-
-@dataclass(frozen=True, repr=False)
-class ServeLines(_Showing):
-    """What ``%uocr_serve`` shows: the plan, a line a stage, then the ready line or the error, and the log folded away.
-
-    Attributes
-    ----------
-    plan : str
-        What is started, and what it costs at most.
-    stages : tuple of Stage
-        As far as it came.
-    end : Shown or None
-        The ready line or the error box.
-    logs : tuple of str
-        The last lines of the log.
-    """
-
-    plan: str
-    stages: tuple[Stage, ...] = ()
-    end: Shown | None = None
-    logs: tuple[str, ...] = field(default=())
-
-    def html(self) -> str:
-        """All of it; stages that are done fold away when it is ready, because the line stays on screen for hours."""
-        ready = isinstance(self.end, Message)
-        parts = [] if ready or not self.plan else [icon_line(icon("info", INFO), _marked(self.plan), "margin:2px 0")]
-        if not ready:
-            parts += [_stage_html(stage) for stage in self.stages]
-        if self.end is not None:
-            parts.append(self.end.html())
-        if self.logs:
-            parts.append(_log_html(self.logs))
-        return "".join(parts)
-
-    def plain(self) -> str:
-        """Write the plan, a line a stage, the end."""
-        lines = [_unmarked(self.plan)] if self.plan else []
-        lines += [stage_text(stage) for stage in self.stages]
-        if self.end is not None:
-            lines.append(self.end.plain())
-        return "\n".join(lines)
-
-
-def serve_lines(
-    plan: str, stages: Iterable[Stage] = (), *, end: Message | UocrError | None = None, logs: Sequence[str] = ()
-) -> ServeLines:
-    """Make what ``%uocr_serve`` shows at one moment; `end` is the `ready_line` or the error."""
-    shown: Shown | None = end if isinstance(end, Message) or end is None else error_box(end)
-    return ServeLines(plan, tuple(stages), shown, tuple(logs[-_LOG_LINES:]))
-
-
-def _stage_html(stage: Stage) -> str:
-    shape, hue = {"done": ("tick", GOOD), "failed": ("cross", ERROR)}.get(stage.state, ("ring", "#3d82c8"))
-    took = show_clock(stage.seconds) if stage.seconds is not None else ""
-    rest = "".join(fact(escape(part)) for part in (took, stage.note) if part)
-    return icon_line(icon(shape, hue), f"{fact(escape(stage.name), ink='first')}{rest}", "margin:2px 0")
-
-
-def _log_html(logs: Sequence[str]) -> str:
-    text = escape("\n".join(map(printable, logs)))
-    return (
-        '<details style="margin:2px 0;padding:0"><summary style="padding:2px 0;cursor:pointer;'
-        f'{SECOND}">Log, last {count(len(logs), "line")}</summary><pre style="margin:2px 0 0;padding:6px 10px;'
-        f"max-height:240px;overflow:auto;white-space:pre-wrap;overflow-wrap:break-word;font-family:{MONO};font-size:11px;line-height:16px;"
-        f'background-color:transparent;border:{HAIR}">{text}</pre></details>'
-    )
