@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,8 +101,8 @@ class Running:
     key: str
     child: Child
 
-    def client(self, **headers: str) -> httpx.Client:
-        return httpx.Client(
+    def client(self, **headers: str) -> httpx2.Client:
+        return httpx2.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {self.key}", **headers},
             timeout=120,
