@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from uocr_nb.local_server.geometry import Rect, union
 from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
-from uocr_nb.local_server.layout import Region
-from uocr_nb.local_server.order import find_gutter, reading_order
-from uocr_nb.local_server.pieces import cut_line, split_line
+from uocr_nb.local_server.order import reading_order
+from uocr_nb.local_server.partition import part_regions, with_pictures
+from uocr_nb.local_server.pieces import split_line
 from uocr_nb.local_server.tables import build_table, table_html
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from uocr_nb.local_server.layout import Region
     from uocr_nb.local_server.ppocr import Line
     from uocr_nb.local_server.rules import Rules
 
@@ -44,7 +45,6 @@ _LABELS = {
     "table": "table",
     "picture": "image",
 }
-_FLOWING = ("text", "list-item", "caption", "footnote", "formula")
 _PAGE_NUMBER = re.compile(
     r"^\W*(?:(?:page|p\.|seite|página|pagina|стр\.?|第)\s*)?(?:\d{1,4}|[ivxlcdm]{1,7}|[IVXLCDM]{1,7}|[A-Z]-\d{1,3})"
     r"(?:\s*(?:/|of|von|de|sur|из)\s*\d{1,4})?(?:\s*页)?\W*$",
@@ -98,7 +98,7 @@ def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect], image: Imag
     """
     lines = [line for region in regions for line in region.lines]
     unit = median(line.box.height for line in lines) if lines else 16.0
-    parts = _with_pictures(_split(regions), pictures)
+    parts = with_pictures(part_regions(regions), pictures)
     blocks = [_table(part, image, rules) if part.kind == "table" else _spoken(part) for part in parts]
     blocks = _captions(blocks, unit)
     first = [block for block in blocks if block.label == "header"]
@@ -119,82 +119,6 @@ def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect], image: Imag
 
 def _top_down(blocks: Sequence[Spoken], unit: float) -> list[Spoken]:
     return sorted(blocks, key=lambda block: (round(block.rect.cy / (0.8 * unit)), block.rect.x1))
-
-
-def _split(regions: Sequence[Region]) -> list[Region]:
-    """Regions that reach over a gutter become one for each column."""
-    parts: list[Region] = []
-    for region in _nested_joined(regions):
-        if region.kind in ("table", "picture"):
-            parts.append(region)
-            continue
-        for members in _columns(list(region.lines)):
-            parts.append(Region(region.kind, union(line.box for line in members), tuple(members)))  # noqa: PERF401
-    return parts
-
-
-def _columns(lines: list[Line]) -> list[list[Line]]:
-    """Part the lines of a block at its gutters, left to right."""
-    cut = find_gutter([line.box for line in lines])
-    if cut is None:
-        return [lines]
-    sides: tuple[list[Line], list[Line]] = ([], [])
-    for line in lines:
-        reach = min(cut - line.box.x1, line.box.x2 - cut)
-        for part in cut_line(line, cut) if reach > line.box.height else [line]:
-            sides[part.box.cx > cut].append(part)
-    if not all(sides):
-        return [lines]
-    return [*_columns(sides[0]), *_columns(sides[1])]
-
-
-def _nested_joined(regions: Sequence[Region]) -> list[Region]:
-    """Join a region to the one it lies in: both are parts of one block, or a table with a stray cell."""
-    kept: list[Region] = []
-    for region in sorted(regions, key=lambda r: -r.box.area):
-        for n, outer in enumerate(kept):
-            loose = region.kind in _FLOWING and outer.kind in (*_FLOWING, "table")
-            if loose and region.box.covered_by(outer.box) > 0.8:
-                kept[n] = Region(outer.kind, union([outer.box, region.box]), outer.lines + region.lines)
-                break
-        else:
-            kept.append(region)
-    return kept
-
-
-def _with_pictures(regions: Sequence[Region], pictures: Sequence[Rect]) -> list[Region]:
-    """Add the pictures found by their ink; what the model calls a picture grows to the ink it touches."""
-    found: list[Region] = []
-    used: set[int] = set()
-    for region in regions:
-        if region.kind != "picture":
-            found.append(region)
-            continue
-        touching = [
-            n for n, box in enumerate(pictures) if box.shared(region.box) > 0.3 * min(box.area, region.box.area)
-        ]
-        used.update(touching)
-        box = union([region.box, *(pictures[n] for n in touching)])
-        if _is_prose(region.lines, box):
-            found.append(Region("text", region.box, region.lines))
-        else:
-            found.append(Region("picture", box, region.lines))
-    texts = [line.box for region in found if region.kind != "picture" for line in region.lines]
-    tables = [region.box for region in found if region.kind == "table"]
-    for n, box in enumerate(pictures):
-        written = sum(text.shared(box) for text in texts)
-        if n in used or written > 0.15 * box.area or any(box.covered_by(table) > 0.5 for table in tables):
-            continue
-        found.append(Region("picture", box, ()))
-    return found
-
-
-def _is_prose(lines: Sequence[Line], box: Rect) -> bool:
-    """True when a "picture" is rather text: dense, or made of long lines."""
-    if not lines:
-        return False
-    covered = sum(line.box.area for line in lines) / max(1.0, box.area)
-    return covered > 0.4 or (covered > 0.2 and median(len(line.text) for line in lines) > 25)
 
 
 def _spoken(region: Region) -> Spoken:
