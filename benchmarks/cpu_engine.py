@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import numpy as np
 from PIL import Image
 
@@ -72,7 +72,7 @@ def peak_mb(pid: int) -> float | None:
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def ask(client: httpx.Client, page: Path) -> None:
+def ask(client: httpx2.Client, page: Path) -> None:
     """Send one page and wait for the whole answer."""
     url = f"data:image/{KINDS[page.suffix]};base64,{base64.b64encode(page.read_bytes()).decode()}"
     content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "document parsing."}]
@@ -94,7 +94,7 @@ def main() -> None:
     bare = bare_engine(options.threads, backend)
     child, url = start(options.threads, low_memory=options.low_memory)
     seconds: dict[str, dict[str, list[float]]] = {page.name: {"bare": [], "served": []} for page in pages}
-    client = httpx.Client(base_url=url, headers={"Authorization": "Bearer bench"}, timeout=600, trust_env=False)
+    client = httpx2.Client(base_url=url, headers={"Authorization": "Bearer bench"}, timeout=600, trust_env=False)
     with client:
         bare(np.asarray(Image.open(pages[0]).convert("RGB"))[:, :, ::-1])
         ask(client, pages[0])

@@ -6,7 +6,7 @@ import json
 import re
 import time
 
-import httpx
+import httpx2
 import pytest
 from cpu_child import KEY, Running, body, data_url, page
 
@@ -16,7 +16,7 @@ HELLO = page("Hello reader 42", "A second line of words")
 
 def test_health_needs_no_key_and_models_needs_one(running: Running) -> None:
     base = running.url.removesuffix("/v1")
-    with httpx.Client(trust_env=False) as client:
+    with httpx2.Client(trust_env=False) as client:
         assert client.get(f"{base}/health").status_code == 200
         refused = client.get(f"{running.url}/models")
     assert refused.status_code == 401
@@ -164,14 +164,14 @@ def test_too_many_pixels_and_bytes_are_413(running: Running) -> None:
     bomb = data_url(Image.new("1", (20000, 20000), 1))
     with running.client() as client:
         assert client.post("/chat/completions", json=body(bomb)).status_code == 413
-        with pytest.raises(httpx.HTTPError):
+        with pytest.raises(httpx2.HTTPError):
             # The refusal comes before the body is read; whether it is seen depends on the socket's buffers.
             client.post("/chat/completions", content=b"x" * 100_000_000).raise_for_status()
 
 
 def test_foreign_hosts_and_pages_are_refused(running: Running) -> None:
     with running.client() as client:
-        port = httpx.URL(running.url).port
+        port = httpx2.URL(running.url).port
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1:1"):
             assert client.get("/models", headers={"Host": host}).status_code == 403
         for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"):
@@ -187,7 +187,7 @@ def test_a_request_whose_client_left_is_dropped(running: Running) -> None:
     log = running.child.log
     seen = len(log)
     for stream in (True, False):
-        with running.client() as client, pytest.raises(httpx.TimeoutException):
+        with running.client() as client, pytest.raises(httpx2.TimeoutException):
             client.post("/chat/completions", json=body(slow, slow, stream=stream), timeout=0.3)
     deadline = time.monotonic() + 60
     while sum("client gone" in line for line in log[seen:]) < 2 and time.monotonic() < deadline:
@@ -203,7 +203,7 @@ def test_health_answers_while_a_page_is_read(running: Running) -> None:
     with (
         running.client() as client,
         client.stream("POST", "/chat/completions", json=body(slow, stream=True)) as reply,
-        httpx.Client(trust_env=False) as other,
+        httpx2.Client(trust_env=False) as other,
     ):
         lines = reply.iter_lines()
         next(lines)
