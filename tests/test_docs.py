@@ -24,6 +24,15 @@ def test_every_variant_stands_in_the_docs_with_what_is_known_of_it(name: str) ->
             assert not fact or fact in row
 
 
+def test_each_problem_of_jobs_names_tests_that_are_there() -> None:
+    text = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [int(row.split("|")[1]) for row in rows] == list(range(1, 23))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "serving").glob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in tests, name
+
+
 def test_links_between_the_docs_lead_somewhere() -> None:
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):

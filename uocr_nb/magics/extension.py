@@ -125,7 +125,8 @@ class Extension:
 
     def remove(self) -> None:
         """Take all of it away and stop what was started."""
-        start.stop_all()
+        # A kept one was asked to outlive the kernel, so it outlives the extension too.
+        start.stop_all(kept=False)
         start.forget_ended()
         for kind in ("line", "cell"):
             for name in NAMES:

@@ -242,7 +242,7 @@ def stop(line: str) -> None:
     for endpoint in chosen:
         endpoint.stop()
         serve_panel.settle(endpoint)
-    left = sum(endpoint.state == "ready" for endpoint in start.endpoints())
+    left = sum(endpoint.state in ("ready", "stopping") for endpoint in start.endpoints())
     end = "Nothing is running." if not left else f"{left} still running: %uocr_status"
     display(messages.Messages(tuple(_receipt(endpoint, end) for endpoint in chosen)))
 
@@ -250,4 +250,9 @@ def stop(line: str) -> None:
 def _receipt(endpoint: Endpoint, end: str) -> messages.Message:
     if endpoint.host == "url":
         return messages.Message("stopped", f"{endpoint.name} is let go; its server runs on.", end)
+    if endpoint.state == "stopping":
+        return messages.warning(
+            f"{endpoint.name} is not stopped yet: the Hub has not accepted the cancel.",
+            "It is asked until it does, also after this kernel. Look again: `%uocr_status`",
+        )
     return messages.stopped_receipt(endpoint.ran, endpoint.pages_read, endpoint.spent, running=end)
