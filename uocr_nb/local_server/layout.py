@@ -7,16 +7,16 @@ It is asked for classes and groups only: boxes come from the lines themselves, o
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uocr_nb.local_server.geometry import Rect, union
+from uocr_nb.local_server.sessions import session_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ class LayoutModel:
 
     def __init__(self, threads: int) -> None:
         self._lock = threading.Lock()
-        with _session_threads(threads):
+        with session_settings(threads):
             import pymupdf  # noqa: PLC0415 - slow to import, and loads the model when it is
             import pymupdf.layout  # noqa: PLC0415
         pymupdf.TOOLS.mupdf_display_errors(False)
@@ -160,23 +160,3 @@ def _write(pymupdf: Any, shape: Any, line: Line, width: float, scale: float) -> 
     origin = pymupdf.Point(line.box.x1 * scale, line.box.y2 * scale - 0.2 * line.box.height * scale)
     stretch = pymupdf.Matrix(width * scale / length, 1)
     shape.insert_text(origin, text, fontsize=size, fontname=font, render_mode=3, morph=(origin, stretch))
-
-
-@contextmanager
-def _session_threads(threads: int) -> Iterator[None]:
-    """Give sessions opened inside `threads` threads: the layout model would take one for each core of the host."""
-    import onnxruntime  # noqa: PLC0415 - comes with the extra
-
-    plain = onnxruntime.InferenceSession
-
-    class Limited(plain):  # type: ignore[misc, valid-type]
-        def __init__(self, model: Any, sess_options: Any = None, **options: Any) -> None:
-            settings = sess_options or onnxruntime.SessionOptions()
-            settings.intra_op_num_threads = threads
-            super().__init__(model, sess_options=settings, **options)
-
-    onnxruntime.InferenceSession = Limited
-    try:
-        yield
-    finally:
-        onnxruntime.InferenceSession = plain

@@ -18,6 +18,7 @@ import numpy as np
 
 from uocr_nb.errors import MissingExtraError
 from uocr_nb.local_server.geometry import Rect
+from uocr_nb.local_server.sessions import session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,9 +97,7 @@ class TextReader:
         self.batch_pixels = BATCH_PIXELS // 2 if low_memory else BATCH_PIXELS
         # One infer request cannot serve two threads at once.
         self.parallel = self.backend == "onnxruntime"
-        engine = _load(threads, self.backend)
-        self._detector = engine._load_det_model()  # noqa: SLF001 - the parts have no public way to them
-        self._recogniser = engine._load_rec_model()  # noqa: SLF001
+        self._detector, self._recogniser = _load(threads, self.backend)
         self._characters: list[str] = self._recogniser.postprocess_op.character
 
     def find(self, image: Image) -> list[Quad]:
@@ -190,26 +189,28 @@ _MAX_WIDTH = 3200
 """Longer lines are squeezed to it (about 200 characters)."""
 
 
-def _load(threads: int, backend: str) -> Any:
+def _load(threads: int, backend: str) -> tuple[Any, Any]:
+    """Open the detector and the recogniser."""
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
     try:
-        import onnxruntime  # noqa: F401, PLC0415 - the layout model needs it whatever reads the lines
-        from rapidocr import EngineType, RapidOCR  # noqa: PLC0415
+        with session_settings(threads):
+            from rapidocr import EngineType, RapidOCR  # noqa: PLC0415 - slow, and comes with the extra
+
+            kind = EngineType(backend)
+            engine = RapidOCR(
+                params={
+                    "Global.use_cls": False,
+                    "Global.log_level": "critical",
+                    "Det.engine_type": kind,
+                    "Rec.engine_type": kind,
+                    "Det.max_candidates": 8000,
+                    "EngineConfig.openvino.inference_num_threads": threads,
+                }
+            )
+            # The parts have no public way to them.
+            return engine._load_det_model(), engine._load_rec_model()  # noqa: SLF001
     except ImportError as error:
         raise MissingExtraError("The embedded CPU engine cannot start.", "cpu", error.name or "rapidocr") from error
-    kind = EngineType(backend)
-    return RapidOCR(
-        params={
-            "Global.use_cls": False,
-            "Global.log_level": "critical",
-            "Det.engine_type": kind,
-            "Rec.engine_type": kind,
-            "Det.max_candidates": 8000,
-            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
-            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-            "EngineConfig.openvino.inference_num_threads": threads,
-        }
-    )
 
 
 def _crop(image: Image, quad: Quad) -> tuple[Image, bool]:
