@@ -31,6 +31,7 @@ KINDS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 
 def bare_engine(threads: int, backend: str) -> Any:
     """Set rapidocr up as it comes, but for the line classifier (off) and the threads."""
+    sys.modules["openvino_telemetry"] = None  # no message to its makers from a measurement
     from rapidocr import EngineType, RapidOCR  # noqa: PLC0415 - brings the models
 
     return RapidOCR(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import math
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -191,6 +192,9 @@ _MAX_WIDTH = 3200
 
 def _load(threads: int, backend: str) -> tuple[Any, Any]:
     """Open the detector and the recogniser."""
+    if backend == "openvino":
+        # Its import sends a message to its makers from a forked process, which outlives ours when the network is shut.
+        sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
     try:
         with session_settings(threads):
