@@ -58,11 +58,18 @@ def lab(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[Lab]:
     running.close()
 
 
-@pytest.fixture
-def tab(lab: Lab, chromium_path: str) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def window(lab: Lab, chromium_path: str) -> Iterator[Any]:
     SHOTS.mkdir(exist_ok=True)
     with browser(chromium_path) as context:
         yield context
+
+
+@pytest.fixture
+def tab(window: Any) -> Iterator[Any]:
+    yield window
+    for page in window.pages:
+        page.close()
 
 
 class Cells(Notebook):
@@ -96,8 +103,8 @@ class Cells(Notebook):
         from playwright.sync_api import TimeoutError as StillNothing
 
         for _ in range(20):
+            # Opened before the server has told its kernels, Lab asks which one.
             if self.page.locator(".jp-Dialog").count():
-                print("DIALOG", self.page.locator(".jp-Dialog").first.inner_text())
                 self.page.locator(".jp-Dialog .jp-mod-accept").click()
             with contextlib.suppress(StillNothing):
                 # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
@@ -262,7 +269,7 @@ def test_stop_where_a_running_cell_holds_messages_back(tab: Any, lab: Lab, hub: 
 def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: Lab, hub: Hub) -> None:
     hub.add(
         faults.Engine(
-            startup=60, lines=["INFO starting"], fatal="RuntimeError: CUDA error: system not yet initialized 802"
+            startup=2, lines=["INFO starting"], fatal="RuntimeError: CUDA error: system not yet initialized 802"
         )
     )
     opened = Cells(tab, lab, "fails", ["%uocr_serve vllm --flavor h200"])
@@ -330,23 +337,25 @@ def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> 
     hub.wait(lambda: not hub.alive(), 15, "a Job still runs")
 
 
-def test_narrow(lab: Lab, hub: Hub, chromium_path: str) -> None:
-    with browser(chromium_path, viewport={"width": 640, "height": 1900}) as context:
-        opened = Cells(context, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
-        opened.run(1)
-        opened.page.get_by_role("button", name="Start, at most $0.41").wait_for(timeout=20_000)
-        opened.run(2)
-        opened.page.wait_for_selector(".uo-row.uo-warn", timeout=40_000, state="attached")
-        opened.page.locator(".uo-serve").last.scroll_into_view_if_needed()
-        width = opened.page.locator(".uo-serve").first.bounding_box()["width"]
-        assert 380 < width < 560
-        for theme in ("light", "dark"):
-            opened.theme(f"JupyterLab {theme.title()}")
-            opened.page.screenshot(path=SHOTS / f"panel-narrow-{theme}.png")
-        for root in opened.page.locator(".uo-serve").all():
-            assert root.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-        opened.page.locator("button[data-a=stop]").click()
-        opened.panel("stopped", 20)
+def test_narrow(tab: Any, lab: Lab, hub: Hub) -> None:
+    opened = Cells(tab, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
+    opened.page.set_viewport_size({"width": 640, "height": 1900})
+    opened.run(1)
+    opened.page.get_by_role("button", name="Start, at most $0.41").wait_for(timeout=20_000)
+    opened.run(2)
+    opened.page.wait_for_selector(".uo-row.uo-warn", timeout=40_000, state="attached")
+    opened.page.locator(".uo-serve").last.scroll_into_view_if_needed()
+    assert 380 < opened.page.locator(".uo-serve").first.bounding_box()["width"] < 560
+    for theme in ("light", "dark"):
+        opened.theme(f"JupyterLab {theme.title()}")
+        opened.page.screenshot(path=SHOTS / f"panel-narrow-{theme}.png")
+    for root in opened.page.locator(".uo-serve").all():
+        assert root.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    opened.page.wait_for_function(
+        "() => document.querySelector('.uo-launch').textContent.includes('two is running')", timeout=10_000
+    )
+    opened.page.locator("button[data-a=stop]").click()
+    opened.panel("stopped", 20)
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -142,8 +142,8 @@ def test_ready_soon_failed_and_stopped() -> None:
     assert "width:80.0%" in panel_html(ready)
     soon = replace(ready, soon=True, left="4:32", end="Pages that are done stay.", left_share=15)
     assert "stops in 4:32" in words(panel_html(soon))
-    failed = starting(phase="failed", error=("It did.", "Because.", "%uocr_serve"), cost="$0.13",
-                      steps=(Step("step-again", "Try again, at most $0.41", "%uocr_serve vllm", main=True),))  # fmt: skip
+    steps = (Step("step-again", "Try again, at most $0.41", "%uocr_serve vllm", main=True),)
+    failed = starting(phase="failed", error=("It did.", "Because.", "%uocr_serve"), cost="$0.13", steps=steps)
     text = words(panel_html(failed))
     again = "Try again, at most $0.41 %uocr_serve vllm"
     for part in ("failed", "cost $0.13", "It did.", "Why Because.", "Next %uocr_serve", again):
