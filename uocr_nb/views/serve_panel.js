@@ -13,6 +13,7 @@ const STYLE = `
 .uo-serve[data-live] .uo-warn{color:var(--uo-warn)}
 .uo-serve[data-live] .uo-error{color:var(--uo-error)}
 .uo-serve[data-live] .uo-accent{color:var(--uo-accent)}
+.uo-serve[data-live] :is(.uo-warn,.uo-error) .uo-time{opacity:1!important}
 .uo-serve[data-live] .uo-row{background-color:transparent!important}
 .uo-serve[data-live] .uo-log{height:148px!important}
 .uo-serve[data-live] .uo-number{font-variant-numeric:tabular-nums}
