@@ -31,6 +31,8 @@ class Row:
     loose: list[Piece]
     open_edges: frozenset[int] = frozenset()
     """Numbers of the borders that are drawn elsewhere but not beside this row."""
+    held: frozenset[int] = frozenset()
+    """Columns that cells of two rows hold in this row."""
 
     @property
     def middle(self) -> float:

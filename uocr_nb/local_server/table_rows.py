@@ -33,23 +33,23 @@ def places(row: Row, edges: Sequence[float], under: Sequence[Rect] = ()) -> list
             groups[-1] = (start, max(end, last), [*members, piece])
         else:
             groups.append((first, last, [piece]))
-    return _grown(groups, row.open_edges, edges, under)
+    return _grown(groups, row, edges, under)
 
 
 def _grown(
     groups: list[tuple[int, int, list[Piece]]],
-    open_edges: frozenset[int],
+    row: Row,
     edges: Sequence[float],
     under: Sequence[Rect],
 ) -> list[tuple[int, int, list[Piece]]]:
     """Let cells reach over borders that are not drawn here, and as far as a short rule right below them."""
-    taken = {column for first, last, _ in groups for column in range(first, last + 1)}
+    taken = {column for first, last, _ in groups for column in range(first, last + 1)} | row.held
     grown: list[tuple[int, int, list[Piece]]] = []
     for first, last, members in groups:
         box = union(piece.box for piece in members)
         rule = max((r for r in under if r.overlap_x(box) > 0.8 * box.width), key=lambda r: r.width, default=None)
         left, right = reach(rule, edges) if rule else (first, last)
-        beyond = open_edges if rule is None else frozenset()
+        beyond = row.open_edges if rule is None else frozenset()
         while first > 0 and first - 1 not in taken and (first - 1 >= left or first - 1 in beyond):
             first -= 1  # noqa: PLW2901 - the cell grows
             taken.add(first)
@@ -148,14 +148,29 @@ def _is_rest(
 
 
 def settle_loose(rows: Sequence[Row], edges: Sequence[float]) -> None:
-    """Put loose pieces into their upper row where the places below are taken, or there is no row below."""
-    for number, row in enumerate(rows):
-        near = rows[number : number + 2]
-        taken = {c for other in near for first, last, _ in places(other, edges) for c in range(first, last + 1)}
-        loose: list[Piece] = []
-        for first, last, members in places(Row(row.loose, []), edges):
-            if len(near) < 2 or taken.intersection(range(first, last + 1)):
-                row.pieces += members
-            else:
-                loose += members
-        row.loose = loose
+    """Put loose pieces into their upper row where the places below are taken, or there is no row below.
+
+    From the bottom up, so that the row below has its final pieces when the one above is looked at. Each row is told
+    which columns cells of two rows hold in it.
+    """
+    following: Row | None = None
+    for row in reversed(rows):
+        while row.loose:
+            taken = _columns_of(row, edges)
+            if following is not None:
+                taken |= _columns_of(following, edges) | following.held
+            groups = places(Row(row.loose, []), edges)
+            kept = [group for group in groups if following and not taken.intersection(range(group[0], group[1] + 1))]
+            row.pieces += [piece for group in groups if group not in kept for piece in group[2]]
+            row.loose = [piece for group in kept for piece in group[2]]
+            if len(kept) == len(groups):
+                break
+        own = _columns_of(Row(row.loose, []), edges)
+        row.held = frozenset(own)
+        if following is not None:
+            following.held |= own
+        following = row
+
+
+def _columns_of(row: Row, edges: Sequence[float]) -> set[int]:
+    return {column for first, last, _ in places(row, edges) for column in range(first, last + 1)}
