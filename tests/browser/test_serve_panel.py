@@ -266,6 +266,7 @@ def test_stop_where_a_running_cell_holds_messages_back(tab: Any, lab: Lab, hub: 
     assert not opened.errors
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: Lab, hub: Hub) -> None:
     hub.add(
         faults.Engine(
@@ -292,6 +293,7 @@ def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: La
     assert not opened.errors
 
 
+@pytest.mark.slow
 def test_the_launch_form(tab: Any, lab: Lab, hub: Hub) -> None:
     opened = Cells(tab, lab, "form", ["%uocr_serve --panel"])
     opened.run(1)
@@ -322,6 +324,7 @@ def test_the_launch_form(tab: Any, lab: Lab, hub: Hub) -> None:
     assert not opened.errors
 
 
+@pytest.mark.slow
 def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> None:
     opened = Cells(tab, lab, "reload", ["%uocr_serve vllm"])
     opened.run(1)
@@ -337,6 +340,7 @@ def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> 
     hub.wait(lambda: not hub.alive(), 15, "a Job still runs")
 
 
+@pytest.mark.slow
 def test_narrow(tab: Any, lab: Lab, hub: Hub) -> None:
     opened = Cells(tab, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
     opened.page.set_viewport_size({"width": 640, "height": 1900})
@@ -358,6 +362,7 @@ def test_narrow(tab: Any, lab: Lab, hub: Hub) -> None:
     opened.panel("stopped", 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trusted", [True, False])
 def test_saved_in_mid_start_it_reopens_whole(tab: Any, lab: Lab, hub: Hub, trusted: bool) -> None:
     name = f"middle-{trusted}"

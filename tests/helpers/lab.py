@@ -102,14 +102,14 @@ class Notebook:
     def run_all(self, seconds: float = 300) -> None:
         from playwright.sync_api import TimeoutError as StillNothing
 
-        self.page.wait_for_selector(
-            ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached"
-        )
         for _ in range(20):
-            # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
-            self.page.locator(".jp-Cell").first.click()
-            self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+            if self.page.locator(".jp-Dialog").count():
+                # Opened before the server has told its kernels, Lab asks which one.
+                self.page.locator(".jp-Dialog .jp-mod-accept").click()
             with contextlib.suppress(StillNothing):
+                # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
+                self.page.locator(".jp-Cell").first.click(timeout=3000)
+                self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
                 self.page.wait_for_function(
                     "() => [...document.querySelectorAll('.jp-InputPrompt')].some(e => /[*\\d]/.test(e.textContent))",
                     timeout=3000,
