@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import uocr_nb
 from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.errors import OptionError
+from uocr_nb.exports import check_target
 from uocr_nb.exports.files import file_name
 
 if TYPE_CHECKING:
@@ -52,6 +53,25 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         Document([page()]).save(tmp_path / "missing" / "out.md")
     with pytest.raises(OptionError, match="is a folder"):
         Document([page()]).save(tmp_path, format="md")
+
+
+@pytest.mark.parametrize(
+    "name", ["out.docx", "out", "{title}.md", "missing/out.md", "missing/{source}.md", "missing/{source}/{page}.md", ""]
+)
+def test_a_target_is_refused_without_a_document_as_save_refuses_it(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OptionError) as early:
+        check_target(tmp_path / name)
+    with pytest.raises(OptionError) as late:
+        Document([page()]).save(tmp_path / name)
+    assert early.value.args == late.value.args
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("a.md", None), ("{source}-{page:03}.TXT", None), ("{source}/{page}.md", None), ("a", "json")]
+)
+def test_a_good_target_is_checked_and_nothing_is_written(tmp_path: Path, name: str, form: str | None) -> None:
+    check_target(str(tmp_path / name), form)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_file_a_source(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.errors import OptionError
 from uocr_nb.exports import data, html
-from uocr_nb.exports.files import filled_paths, write_file
+from uocr_nb.exports.files import check_template, filled_paths, write_file
 from uocr_nb.markup.markdown import document_markdown
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Document
 
-__all__ = ["FORMATS", "load", "save"]
+__all__ = ["FORMATS", "check_target", "load", "save"]
 
 
 def _text(document: Document) -> str:
@@ -55,13 +55,39 @@ def save(document: Document, path: str | Path, format: str | None = None) -> Pat
     OptionError
         When the ending is unknown, or the folder is not there.
     """
-    wanted = Path(path).expanduser()
-    make = FORMATS[_format(wanted, format)]
+    wanted, made = _target(path, format)
+    make = FORMATS[made]
     parts = filled_paths(document, wanted)
     for file, part in parts:
         write_file(file, _ending(make(part)).encode("utf-8", "replace"))
     first = parts[0][0]
     return first if len(parts) == 1 else first.parent
+
+
+def check_target(path: str | Path, format: str | None = None) -> None:  # noqa: A002 - as `save` has it
+    """Check that `save` would take such a path, before there is anything to write.
+
+    Parameters
+    ----------
+    path : str or Path
+        As it is to be given to `save`.
+    format : str, optional
+        As it is to be given to `save`.
+
+    Raises
+    ------
+    OptionError
+        As `save` does: the ending or a field of the template is unknown, or the folder is not there.
+    """
+    _target(path, format)
+
+
+def _target(path: str | Path, given: str | None) -> tuple[Path, str]:
+    """The path and the format, both checked."""
+    wanted = Path(path).expanduser()
+    name = _format(wanted, given)
+    check_template(wanted)
+    return wanted, name
 
 
 def _ending(text: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Page
 
-__all__ = ["file_name", "filled_paths", "write_file"]
+__all__ = ["check_template", "file_name", "filled_paths", "write_file"]
 
 _FIELD = re.compile(r"\{(source|page)(?::0(\d))?\}")
 _ANY_FIELD = re.compile(r"\{[a-z_]+(?::[^{}]*)?\}")
@@ -38,22 +38,54 @@ def file_name(source: str) -> str:
     return f"_{safe}" if _RESERVED.match(safe) else safe
 
 
-def filled_paths(document: Document, path: Path) -> list[tuple[Path, Document]]:
-    """List the files that `path` stands for, each with the part of the document that goes into it.
+def check_template(path: Path) -> None:
+    """Check what can be known of `path` before there is a document: its fields, and the folder it is in.
 
     Raises
     ------
     OptionError
-        When the template has an unknown field, or two pages would go into one file.
+        When the template has an unknown field, its folder is not there, or it is a folder itself.
     """
-    template = str(path)
-    for match in _ANY_FIELD.finditer(template):
+    for match in _ANY_FIELD.finditer(str(path)):
         if not _FIELD.fullmatch(match[0]):
             raise OptionError(
                 f"{match[0]} in a path is not known.",
                 "A path may hold {source} and {page}, or {page:03} for three digits.",
                 'doc.save("out/{source}-{page}.md")',
             )
+    folder = path.parent
+    if _FIELD.search(str(folder)):
+        # Which folders the fields make is known with the document only; what is above them is known now.
+        folder = next(above for above in folder.parents if not _FIELD.search(str(above)))
+    _check_folder(folder, path.name)
+    if path.is_dir():
+        raise _is_folder(path)
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    if not folder.is_dir():
+        raise OptionError(
+            f"There is no folder {folder}.",
+            f"{name} was to be written there.",
+            f'import pathlib; pathlib.Path("{folder}").mkdir(parents=True)',
+        )
+
+
+def _is_folder(path: Path) -> OptionError:
+    return OptionError(
+        f"{path} is a folder.", "A document is written to a file.", f'doc.save("{path / "document.md"}")'
+    )
+
+
+def filled_paths(document: Document, path: Path) -> list[tuple[Path, Document]]:
+    """List the files that `path` stands for, each with the part of the document that goes into it.
+
+    Raises
+    ------
+    OptionError
+        When the template stands for no file, or two pages would go into one file.
+    """
+    template = str(path)
     fields = {match[1] for match in _FIELD.finditer(template)}
     if not fields:
         return [(path, document)]
@@ -113,16 +145,9 @@ def write_file(path: Path, content: bytes) -> None:
     OptionError
         When the folder is not there or cannot be written.
     """
-    if not path.parent.is_dir():
-        raise OptionError(
-            f"There is no folder {path.parent}.",
-            f"{path.name} was to be written there.",
-            f'import pathlib; pathlib.Path("{path.parent}").mkdir(parents=True)',
-        )
+    _check_folder(path.parent, path.name)
     if path.is_dir():
-        raise OptionError(
-            f"{path} is a folder.", "A document is written to a file.", f'doc.save("{path / "document.md"}")'
-        )
+        raise _is_folder(path)
     goal = path.resolve()  # a link stays a link
     part = goal.with_name(f".uocr-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
