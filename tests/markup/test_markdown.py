@@ -118,3 +118,12 @@ def test_hostile_text_is_written_in_time(shape: str) -> None:
         block_text(Block("text", written))
         block_markdown(Block("table", written))
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("label", ["header", "footer", "page_number"])
+@pytest.mark.parametrize("beside", [[], [("image", "")], [("text", " ")], [("table", "<table></table>")]])
+def test_furniture_is_kept_where_a_page_has_no_other_text(label: str, beside: list[tuple[str, str]]) -> None:
+    made = page(*beside, (label, "Hello"))
+    assert page_markdown(made).endswith("Hello")
+    assert page_text(made) == "Hello"
+    assert document_markdown(Document([made, page((label, "no"), ("text", "yes"))])).endswith("Hello\n\n---\n\nyes")

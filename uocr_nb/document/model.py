@@ -171,13 +171,16 @@ class Page:
 
     @property
     def markdown(self) -> str:
-        """Markdown of the page: tables as HTML, formulas between dollar signs, furniture left out."""
+        """Markdown of the page: tables as HTML, formulas between dollar signs.
+
+        Furniture (header, footer, page number) is left out where the page has other text.
+        """
         text: str = registry.call("page_markdown", self)
         return text
 
     @property
     def text(self) -> str:
-        """Plain text of the page, furniture left out."""
+        """Plain text of the page; furniture is left out where the page has other text."""
         text: str = registry.call("page_text", self)
         return text
 
@@ -192,9 +195,13 @@ class Page:
 
         Raises
         ------
+        IndexError
+            When the page has no block of that number.
         ValueError
             When the block has no box.
         """
+        if isinstance(block, int) and not 1 <= block <= len(self.blocks):
+            raise IndexError(f"There is no block {block}: the page has {len(self.blocks)}, numbered from 1.")
         chosen = self.blocks[block - 1] if isinstance(block, int) else block
         pixels = chosen.pixels(self.size)
         if pixels is None:

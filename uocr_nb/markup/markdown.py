@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["FURNITURE", "block_markdown", "block_text", "document_markdown", "page_markdown", "page_text"]
 
 FURNITURE = frozenset({"header", "footer", "page_number"})
-"""Labels left out of markdown and text unless asked for; footnotes and text at the margin are content."""
+"""Labels left out of markdown and text, unless asked for or where a page has no other text.
+
+Footnotes and text at the margin are content.
+"""
 
 Tables = Literal["html", "pipe"]
 
@@ -74,14 +77,15 @@ def page_markdown(page: Page, *, furniture: bool = False, tables: Tables = "html
     ----------
     page : Page
     furniture : bool
-        Whether headers, footers and page numbers are kept.
+        Whether headers, footers and page numbers are kept; they are kept anyway where a page has no other text.
     tables : str
         "html", or "pipe" for pipe tables, whose merged cells are filled.
     """
     written: list[str] = []
     in_list = False
+    left_out = frozenset() if furniture else _left_out(page)
     for block in page.blocks:
-        text = "" if block.label in FURNITURE and not furniture else block_markdown(block, tables=tables)
+        text = "" if block.label in left_out else block_markdown(block, tables=tables)
         if not text:
             continue
         bullet = _BULLET.match(text) is not None
@@ -96,9 +100,16 @@ def page_markdown(page: Page, *, furniture: bool = False, tables: Tables = "html
 
 
 def page_text(page: Page, *, furniture: bool = False) -> str:
-    """Plain text of a page, a blank line between blocks."""
-    texts = (block_text(block) for block in page.blocks if furniture or block.label not in FURNITURE)
+    """Plain text of a page, a blank line between blocks; `furniture` as in `page_markdown`."""
+    left_out = frozenset() if furniture else _left_out(page)
+    texts = (block_text(block) for block in page.blocks if block.label not in left_out)
     return "\n\n".join(filter(None, texts))
+
+
+def _left_out(page: Page) -> frozenset[str]:
+    """Labels that are left out: none on a page that would come out empty though it has text."""
+    content = (block for block in page.blocks if block.label not in FURNITURE)
+    return FURNITURE if any(block_text(block) and block_markdown(block) for block in content) else frozenset()
 
 
 def document_markdown(document: Document, *, furniture: bool = False, tables: Tables = "html") -> str:
