@@ -57,14 +57,20 @@ def test_ocr_writes_a_document_and_tells_by_its_status_whether_all_is_ok(page: P
     [
         (["ocr", "missing.png", "-o", "x.md", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
         (["ocr", "page.png", "-o", "x.md", "--password-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE"),
+        (["ocr", "page.png", "-o", "x.zzz"], 2, "x.zzz"),
+        (["ocr", "paeg.png", "-o", "x.md", "--endpoint", "URL"], 1, "uocr ocr page.png -o OUT.md"),
+        (["ocr", "page.png", "-o", "x.md", "--engine", "vllm"], 2, "--endpoint"),
+        (["demo", "--out", "page.png/inside"], 1, "page.png"),
         (["nonsense"], 2, "nonsense"),
         (["stop", "nobody"], 1, ""),
     ],
 )
 def test_wrong_use_is_told_without_a_traceback(page: Path, arguments: list[str], status: int, words: str) -> None:
-    done = uocr(*arguments, cwd=page.parent)
+    with engine(lambda _n, _body: Reply(TEXT)) as running:
+        done = uocr(*(running.url if word == "URL" else word for word in arguments), cwd=page.parent)
     assert done.returncode == status, done.stderr
     assert words in done.stderr
+    assert "%" not in done.stderr, "a step for a notebook"
     assert "Traceback" not in done.stderr
 
 

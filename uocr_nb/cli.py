@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +24,26 @@ _FAILED, _INTERRUPTED, _WRONG_USE = 1, 130, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 (failed, or a page is not ok), 2 (wrong use) or 130 (interrupted)."""
-    asked = _parser().parse_args(arguments)
+    # argparse takes ``-2--1`` for an option of its own, so a page range is joined to its name.
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if "--pages" in words[:-1]:
+        at = words.index("--pages")
+        words[at : at + 2] = [f"--pages={words[at + 1]}"]
+    asked = _parser().parse_args(words)
     try:
         return int(asked.run(asked))
     except OptionError as error:
-        print(f"uocr: {error}", file=sys.stderr)
+        print(f"uocr: {_in_shell(str(error))}", file=sys.stderr)
         return _WRONG_USE
     except UocrError as error:
-        print(f"uocr: {error}", file=sys.stderr)
+        print(f"uocr: {_in_shell(str(error))}", file=sys.stderr)
+        return _FAILED
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except OSError as error:
+        print(f"uocr: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
         return _FAILED
     except KeyboardInterrupt:
         print("uocr: interrupted", file=sys.stderr)
@@ -85,6 +98,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_SHELL_WORDS = (
+    (r"%uocr_serve cpu --low-memory", "uocr serve cpu --low-memory"),
+    (r"%uocr_serve(?= |$)", "uocr serve cpu"),
+    (r"%uocr_jobs", "uocr jobs"),
+    (r"%uocr_stop", "uocr stop"),
+    (r"%uocr_(status|logs)", "uocr jobs"),
+    (r"%uocr (.+?)(?=$)", r"uocr ocr \1 -o OUT.md"),
+    (r"%ls", "ls"),
+    (r"%env (\w+)=", r"export \1="),
+    (r"doc\.save\(.([^'\"]+).\)", r"-o \1"),
+    (r"\b(dpi|mode|pages)=(?=\d|\w)", r"--\1 "),
+)
+"""Steps as a notebook writes them, and as a shell does."""
+
+
+def _in_shell(text: str) -> str:
+    for notebook, shell in _SHELL_WORDS:
+        text = re.sub(notebook, shell, text, flags=re.MULTILINE)
+    return text
+
+
 def _demo(asked: argparse.Namespace) -> int:
     from uocr_nb.demo import run_demo  # noqa: PLC0415 - brings nbclient
 
@@ -99,6 +133,7 @@ def _serve(asked: argparse.Namespace) -> int:
 
 
 def _ocr(asked: argparse.Namespace) -> int:
+    from uocr_nb.exports import check_target  # noqa: PLC0415
     from uocr_nb.reading.pipeline import ocr  # noqa: PLC0415 - brings the clients
     from uocr_nb.serving.start import serve  # noqa: PLC0415
 
@@ -107,6 +142,9 @@ def _ocr(asked: argparse.Namespace) -> int:
         password = os.environ.get(asked.password_env)
         if password is None:
             raise OptionError(f"There is no environment variable {asked.password_env}.", "", "")
+    check_target(asked.output)
+    if asked.endpoint is None and (asked.engine or asked.api_key_env):
+        raise OptionError("--engine and --api-key-env need --endpoint.", "They are for a URL.", "--endpoint URL")
     given = (
         serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
     )

@@ -221,3 +221,48 @@ def test_dry_run_starts_nothing(shell: Any) -> None:
     assert shown.success, shown.error_in_exec
     assert "local_server" in shown.text
     assert uocr.endpoints() == [] or all(e.state != "ready" for e in uocr.endpoints())
+
+
+def test_a_refused_default_does_not_keep_the_extension_from_loading(shell: Any) -> None:
+    run(shell, "%config UOCR.show = 'bogus'")
+    run(shell, "%config UOCR.engine = 'bogus'")
+    assert settings.show == "auto"
+    assert settings.engine == "cpu"
+    again = run(shell, "%reload_ext uocr_nb")
+    assert again.success, again.error_in_exec
+    assert shell.find_line_magic("uocr") is not None
+    assert run(shell, "%config UOCR.show = 'text'").success
+    run(shell, "%config UOCR.show = 'auto'")
+
+
+@pytest.mark.parametrize("target", ["bad.zzz", "no/such/folder/a.md", "{nope}.md"])
+def test_where_to_save_is_checked_before_anything_is_asked(shell: Any, server: Any, page: Path, target: str) -> None:
+    run(shell, f"%uocr_serve {server.url}")
+    asked = len(server.bodies)
+    error_of(run(shell, f"%uocr {page.name} --save {target}"))
+    assert len(server.bodies) == asked
+
+
+def test_a_stopped_endpoint_reads_no_more(shell: Any, server: Any, page: Path) -> None:
+    run(shell, f"%uocr_serve {server.url} --name mine -o ep")
+    shell.user_ns["ep"].stop()
+    assert "mine is stopped" in error_of(run(shell, f"%uocr {page.name} --endpoint mine"))
+
+
+@pytest.mark.parametrize(("pages", "count"), [("-2--1", 2), ("-1", 1), ("2-3", 2)])
+def test_pages_count_from_the_end(shell: Any, server: Any, tmp_path: Path, pages: str, count: int) -> None:
+    from PIL import Image
+
+    frames = [Image.new("RGB", (60, 80), (255, 255, 250 - n)) for n in range(4)]
+    frames[0].save(tmp_path / "four.tiff", save_all=True, append_images=frames[1:])
+    run(shell, f"%uocr_serve {server.url}")
+    result = run(shell, f"%uocr four.tiff --pages {pages}")
+    assert result.success, result.error_in_exec
+    assert len(result.result) == count
+
+
+def test_names_of_failed_sources_are_short_too(shell: Any, server: Any, page: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("no picture", encoding="utf-8")
+    run(shell, f"%uocr_serve {server.url}")
+    result = run(shell, f"%uocr {page} {tmp_path / 'text.jpg'}")
+    assert [one.source for one in result.result.pages] == ["page.png", "text.jpg"]

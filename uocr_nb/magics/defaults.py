@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from traitlets import Enum, Float, Int, TraitError, Unicode, Union, observe, validate
-from traitlets.config import Configurable
+from traitlets.config import Config, Configurable
 
 from uocr_nb.config import MODES, SHOWS, settings
+from uocr_nb.errors import OptionError
+from uocr_nb.serving import engines
 
 __all__ = ["UOCR"]
 
@@ -31,6 +33,21 @@ class UOCR(Configurable):
     )
     show = Enum(SHOWS, "auto", help="How a document shows itself.").tag(config=True)
 
+    @classmethod
+    def sound(cls, shell: Any) -> UOCR:
+        """The defaults of `shell`; a value in its configuration that cannot be used is dropped, with one line.
+
+        A refused ``%config`` leaves its value behind there, and would keep the extension from being loaded again.
+        """
+        given = shell.config.get("UOCR", {})
+        for name in list(given):
+            try:
+                cls(config=Config({"UOCR": {name: given[name]}}))
+            except TraitError as error:
+                print(f"UOCR.{name} keeps its default: {error}")
+                del given[name]
+        return cls(parent=shell)
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         for name in self.trait_names(config=True):
@@ -41,6 +58,12 @@ class UOCR(Configurable):
         value = str(proposal["value"]).strip()
         if not value:
             raise TraitError("engine is the name of an engine, such as cpu, or the address of a server.")
+        if "://" not in value:
+            name, _, variant = value.partition(":")
+            try:
+                engines.get(name).variant(variant or None)
+            except OptionError as error:
+                raise TraitError(f"{error.what} {error.why}") from None
         return value
 
     @observe("engine", "max_cost", "mode", "dpi", "max_tokens", "concurrency", "show")

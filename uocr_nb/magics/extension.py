@@ -114,7 +114,7 @@ class Extension:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.magics = UocrMagics(shell)
-        self.defaults = UOCR(parent=shell)
+        self.defaults = UOCR.sound(shell)
 
     def register(self) -> None:
         """Put magics, defaults and the input transformer in place."""

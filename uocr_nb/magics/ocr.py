@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.errors import OptionError, UocrError
+from uocr_nb.exports import check_target
 from uocr_nb.magics.live import LiveDocument
-from uocr_nb.magics.options import ocr_parser
+from uocr_nb.magics.options import check_variable, ocr_parser
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.reading import pipeline
+from uocr_nb.support.loop import held_interrupts
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Document
@@ -33,11 +35,15 @@ class OcrLine:
 def ocr(shell: Any, line: str, cell: str | None) -> Document:
     """Read the sources and show the document; it is the value of the cell."""
     asked = read_line(line, cell, shell.user_ns)
+    if asked.save:
+        # Before anything is read: on a paid endpoint a wrong ending would cost money.
+        check_target(asked.save)
     live = LiveDocument(shell, asked.show)
     try:
         document = pipeline.ocr(list(asked.sources), progress=live.update, show=asked.show, **asked.options)
     except KeyboardInterrupt:
-        raise _interrupted(shell, live, asked) from None
+        with held_interrupts():
+            raise _interrupted(shell, live, asked) from None
     except UocrError:
         live.clear()
         raise
@@ -66,8 +72,7 @@ def read_line(line: str, cell: str | None, namespace: dict[str, Any]) -> OcrLine
             "A source is a path, a glob, a folder, {expression} or $name.",
             "%uocr report.pdf\nor, in a cell of its own:\n%%uocr\nreport.pdf\nscans/*.png",
         )
-    if arguments.output and not arguments.output.isidentifier():
-        raise OptionError(f"-o {arguments.output} is no variable name.", "", "-o doc")
+    check_variable(arguments.output, "doc")
     sources: list[Any] = []
     for word in words:
         value = value_of(word, namespace)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import keyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from uocr_nb.config import MODES, SHOWS
 from uocr_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["HelpShown", "Parser", "jobs_parser", "ocr_parser", "serve_parser"]
+__all__ = ["HelpShown", "Parser", "check_variable", "jobs_parser", "ocr_parser", "serve_parser"]
 
 
 class HelpShown(Exception):  # noqa: N818 - not an error: ``--help`` was asked for and shown
@@ -57,16 +58,16 @@ class Parser(argparse.ArgumentParser):
         if "-h" in words or "--help" in words:
             print(self.format_help(), end="")
             raise HelpShown
-        arguments, unknown = self.parse_known_intermixed_args(list(words))
+        arguments, unknown = self.parse_known_intermixed_args(list(_joined(words)))
         for word in unknown:
             name = word.split("=", 1)[0]
             known = [option for action in self._actions for option in action.option_strings]
-            near = difflib.get_close_matches(name, known, 1, 0.5)
+            near = difflib.get_close_matches(name, known, 1, 0.65)
             raise OptionError(
                 f"{self.prog} has no option {name}." if word.startswith("-") else f"{self.prog} cannot use {word!r}.",
                 f"The nearest one is {near[0]}."
                 if near
-                else f"Its options are listed by {self.prog.lstrip('%')} --help.",
+                else f"Its options are listed by {self.prog.replace('%%', '%')} --help.",
                 f"{self.prog.replace('%%', '%')} --help",
             )
         return arguments
@@ -77,6 +78,26 @@ class Parser(argparse.ArgumentParser):
         raise OptionError(
             f"{self.prog} could not read its options.", f"{text}.", f"{self.prog.replace('%%', '%')} --help"
         )
+
+
+def check_variable(name: str | None, example: str) -> None:
+    """Refuse a name after ``-o`` that no variable can have.
+
+    Raises
+    ------
+    OptionError
+        When it is no identifier, or a word of the language.
+    """
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+        raise OptionError(f"-o {name} is no variable name.", "Python takes no such name.", f"-o {example}")
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    """Join ``--pages`` and its value: argparse takes ``-2--1`` for an option of its own."""
+    waiting = iter(words)
+    for word in waiting:
+        value = next(waiting, None) if word == "--pages" else None
+        yield word if value is None else f"{word}={value}"
 
 
 def auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:

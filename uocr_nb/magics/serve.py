@@ -11,7 +11,7 @@ from IPython.display import display
 from uocr_nb.config import settings
 from uocr_nb.errors import EndpointError, OptionError, UocrError
 from uocr_nb.magics.offer import Offer
-from uocr_nb.magics.options import Parser, serve_parser
+from uocr_nb.magics.options import Parser, check_variable, serve_parser
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.serving import start
 from uocr_nb.views import messages, serve_panel
@@ -79,8 +79,7 @@ def read_line(line: str, namespace: dict[str, Any]) -> ServeLine:
         When an option cannot be used.
     """
     arguments = serve_parser().read([str(value_of(word, namespace)) for word in split(line)])
-    if arguments.output and not arguments.output.isidentifier():
-        raise OptionError(f"-o {arguments.output} is no variable name.", "", "-o ep")
+    check_variable(arguments.output, "ep")
     headers = dict(_header(text) for text in arguments.header)
     return ServeLine(
         target=arguments.engine_or_url,

@@ -17,7 +17,7 @@ from uocr_nb.reading.pages import better
 from uocr_nb.reading.plan import Item, Options
 from uocr_nb.reading.progress import Progress
 from uocr_nb.reading.run import End, Run
-from uocr_nb.support.loop import submit
+from uocr_nb.support.loop import held_interrupts, submit
 
 __all__ = ["Watcher", "aiter_ocr", "aocr", "iter_ocr", "last", "ocr", "retry"]
 
@@ -168,11 +168,10 @@ def ocr(
         for _ in _events(run):
             watcher(run.progress(), run.pages_so_far())
     except KeyboardInterrupt:
-        _keep(run, show)
+        with held_interrupts():
+            _keep(run, show)
         raise
-    finally:
-        if run.seconds is not None:
-            watcher(run.progress(), run.pages_so_far())
+    watcher(run.progress(), run.pages_so_far())
     return _keep(run, show)
 
 

@@ -61,7 +61,7 @@ class Options:
             mode=mode,
             prompt=prompt,
             dpi=None if dpi == "auto" else _number("dpi", dpi, 20, 1200),
-            max_tokens=int(_number("max_tokens", max_tokens or settings.max_tokens, 1, 32768)),
+            max_tokens=int(_number("max_tokens", settings.max_tokens if max_tokens is None else max_tokens, 1, 32768)),
             concurrency=None if concurrency == "auto" else int(_number("concurrency", concurrency, 1, 256)),
             password=password,
         )

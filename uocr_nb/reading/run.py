@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.model import Document, Page, Status
-from uocr_nb.errors import EndpointError, SourceError
+from uocr_nb.errors import EndpointError, OptionError, SourceError
 from uocr_nb.reading import client
 from uocr_nb.reading.pages import page_from_answer, page_without_answer
 from uocr_nb.reading.plan import Item, Options, open_sources, sources_of, spec_of
@@ -269,18 +269,33 @@ def endpoints_for(endpoint: Any) -> list[Endpoint]:
         When there is none.
     """
     if endpoint is None:
-        found = start.current()
-        if found is None:
+        running = start.current()
+        if running is None:
             raise EndpointError(
                 "No endpoint is running.",
                 "Pages are read by an engine, and none was started in this kernel.",
                 "%uocr_serve        (in Python: uocr_nb.serve())",
             )
-        return [found]
+        return [running]
     if isinstance(endpoint, str):
-        return [start.find(name.strip()) for name in endpoint.split(",") if name.strip()]
+        endpoint = [start.find(name.strip()) for name in endpoint.split(",") if name.strip()]
     if isinstance(endpoint, Iterable):
-        return [point for one in endpoint for point in endpoints_for(one)]
+        found = [point for one in endpoint for point in endpoints_for(one)]
+        if not found:
+            raise OptionError(
+                "No endpoint was named.", "The list is empty.", "Leave endpoint= out for the current one."
+            )
+        return found
+    if not hasattr(endpoint, "profile"):
+        raise OptionError(
+            f"endpoint={endpoint!r} is no endpoint.",
+            "It is what uocr_nb.serve returned, its name, or a list of these.",
+            "uocr_nb.endpoints()",
+        )
+    if endpoint.failure is not None and endpoint.state == "failed":
+        raise endpoint.failure
+    if endpoint.state in ("stopped", "stopping", "failed"):
+        raise EndpointError(f"{endpoint.name} is {endpoint.state}.", "It reads no more pages.", "%uocr_serve")
     return [endpoint]
 
 

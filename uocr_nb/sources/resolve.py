@@ -66,7 +66,8 @@ def resolve(items: Any, *, base: Path | None = None, password: str | None = None
         except SourceError as error:
             if len(flat) == 1:
                 raise
-            found.append(Source(_short(item), "image", problem=error))
+            name = _shown(Path(item)) if isinstance(item, (str, Path)) else ""
+            found.append(Source(name or _short(item), "image", problem=error))
     if password is not None:
         found = [replace(source, password=password) for source in found]
     return _named(found)
@@ -168,8 +169,17 @@ def _missing(path: Path, given: str) -> SourceError:
     why = f"The folder {folder} has no file of that name."
     if not near:
         return SourceError(what, why, "Look at what is there: %ls")
-    close = [str(Path(given).with_name(lower[name])) for name in near]
+    close = [str(Path(given).with_name(lower[name])) for name in near if _may_be_read(folder / lower[name])]
+    if not close:
+        return SourceError(what, why, "Look at what is there: %ls")
     return SourceError(what, why, "\n".join(f"%uocr {_quoted(name)}" for name in close))
+
+
+def _may_be_read(path: Path) -> bool:
+    try:
+        return path.is_file() and _kind_of(path)[0] is not None
+    except OSError:
+        return False
 
 
 def _quoted(name: str) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
+import signal
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterator
 
 T = TypeVar("T")
 
@@ -59,6 +61,20 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
         if not future.done():
             future.cancel()
         raise
+
+
+@contextlib.contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Let a further Ctrl-C pass while what was done is put away; outside the main thread there is none to hold."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def hand_over(work: Coroutine[Any, Any, T]) -> T:
