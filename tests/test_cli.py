@@ -57,7 +57,7 @@ def test_ocr_writes_a_document_and_tells_by_its_status_whether_all_is_ok(page: P
     [
         (["ocr", "missing.png", "-o", "x.md", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
         (["ocr", "page.png", "-o", "x.md", "--password-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE"),
-        (["ocr", "page.png", "-o", "x.zzz"], 2, "x.zzz"),
+        (["ocr", "page.png", "-o", "x.zzz"], 2, "zzz"),
         (["ocr", "paeg.png", "-o", "x.md", "--endpoint", "URL"], 1, "uocr ocr page.png -o OUT.md"),
         (["ocr", "page.png", "-o", "x.md", "--engine", "vllm"], 2, "--endpoint"),
         (["demo", "--out", "page.png/inside"], 1, "page.png"),
