@@ -126,6 +126,15 @@ WRONG = {
     ),
     "guard": ({"vllm_xargs": {"ngram_size": "35"}}, (HELLO,), 400, "strictly positive integer"),
     "max_tokens": ({"max_tokens": 40000}, (HELLO,), 400, "cannot be greater than"),
+    "max_tokens as text": ({"max_tokens": "5"}, (HELLO,), 400, 'max_tokens must be an integer, got "5".'),
+    "max_tokens of nothing": ({"max_tokens": 0}, (HELLO,), 400, "max_tokens must be at least 1, got 0."),
+    "parts that are numbers": (
+        {"messages": [{"role": "user", "content": [1, 2]}]},
+        (),
+        400,
+        "Each content part must be an object with a type, got 1.",
+    ),
+    "a part of no type": ({"messages": [{"role": "user", "content": [{}]}]}, (), 400, "without a type"),
     "n": ({"n": 2}, (HELLO,), 400, "n=1"),
 }
 
@@ -148,13 +157,16 @@ def test_only_pictures_in_data_urls(running: Running, url: str) -> None:
     with running.client() as client:
         reply = client.post("/chat/completions", json=body(url))
     assert reply.status_code == 400
+    assert not re.search(r"0x[0-9a-f]{4}|BytesIO", reply.json()["error"]["message"])
 
 
 def test_bodies_that_are_no_request(running: Running) -> None:
     with running.client() as client:
         for content in (b"", b"{", b"[]", b"[" * 100_000, b'{"messages": 3}'):
             assert client.post("/chat/completions", content=content).status_code == 400
-        assert client.get("/chat/completions").status_code == 404
+        wrong = client.get("/chat/completions")
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+        assert wrong.json()["error"]["type"] == "MethodNotAllowedError"
         assert client.get("/nothing").status_code == 404
 
 

@@ -93,6 +93,11 @@ def create_app(service: Service) -> Starlette:
     async def unknown(request: Request, _: Exception) -> Response:
         return Fault(404, f"There is no {request.method} {request.url.path} here.").response()
 
+    async def unsuited(request: Request, fault: Exception) -> Response:
+        reply = Fault(405, f"{request.url.path} cannot be asked with {request.method}.").response()
+        reply.headers.update(getattr(fault, "headers", None) or {})
+        return reply
+
     return Starlette(
         routes=[
             Route("/health", health),
@@ -100,7 +105,7 @@ def create_app(service: Service) -> Starlette:
             Route("/v1/chat/completions", completions, methods=["POST"]),
         ],
         middleware=[Middleware(Guard, check=lambda given: hmac.compare_digest(given, service.key.encode()))],
-        exception_handlers={Fault: refused, 404: unknown, 405: unknown},
+        exception_handlers={Fault: refused, 404: unknown, 405: unsuited},
     )
 
 

@@ -77,7 +77,8 @@ def decode(data: bytes, *, low_memory: bool = False) -> Image:
         raise too_large from error
     except Exception as error:
         # Decoders fail in many ways on damaged files; each means the same to the client.
-        raise Fault(400, f"Failed to load image: cannot identify or decode it ({error}).", param="image_url") from error
+        # Their own words are not passed on: they name addresses in memory and inner parts.
+        raise Fault(400, "Failed to load image: cannot identify or decode it.", param="image_url") from error
     if pixels is None:
         raise too_large
     return pixels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ IMAGE_TOKENS = 273
 """Tokens of one page image in base mode."""
 WINDOW = 100
 """Tokens in which repetition is looked for when a request names the size alone, as vLLM has it."""
+LONGEST_VALUE = 40
+"""Characters of a wrong value that a message shows."""
 _MODES = ("tiny", "small", "base", "large", "gundam")
 _SINGLE_ONLY = ("large", "gundam")
 
@@ -125,7 +128,9 @@ def _max_tokens(body: Mapping[str, Any]) -> int:
         value = body.get(name)
         if value is None:
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Fault(400, f"{name} must be an integer, got {_shown(value)}.", param=name)
+        if value < 1:
             raise Fault(400, f"{name} must be at least 1, got {value}.", param=name)
         if value > CONTEXT:
             raise Fault(
@@ -135,6 +140,14 @@ def _max_tokens(body: Mapping[str, Any]) -> int:
             )
         return value
     return CONTEXT
+
+
+def _shown(value: object) -> str:
+    """A wrong value as JSON, short enough for a message."""
+    if isinstance(value, Mapping | list):
+        return "a list" if isinstance(value, list) else "an object"
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def _content(body: Mapping[str, Any]) -> tuple[list[str], list[bytes]]:
@@ -158,9 +171,12 @@ def _content(body: Mapping[str, Any]) -> tuple[list[str], list[bytes]]:
 
 
 def _take(part: object, texts: list[str], images: list[bytes]) -> None:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(part, Mapping) or kind not in ("text", "image_url"):
-        raise Fault(400, f"Unknown content part {kind!r}: text and image_url are supported.", param="messages")
+    if not isinstance(part, Mapping):
+        raise Fault(400, f"Each content part must be an object with a type, got {_shown(part)}.", param="messages")
+    kind = part.get("type")
+    if kind not in ("text", "image_url"):
+        named = "without a type" if kind is None else _shown(kind)
+        raise Fault(400, f"Unknown content part {named}: text and image_url are supported.", param="messages")
     if kind == "text":
         text = part.get("text")
         if not isinstance(text, str):
