@@ -193,8 +193,6 @@ def test_an_interrupt_keeps_the_pages_and_says_how_to_go_on(shell: Any, page: Pa
             import signal
 
             signal.pthread_kill(main.ident, signal.SIGINT)
-            # People press it twice.
-            threading.Timer(0.2, signal.pthread_kill, (main.ident, signal.SIGINT)).start()
         return Reply(TEXT, hold=gate if number >= 3 else None)
 
     with engine(script) as running:
