@@ -275,3 +275,19 @@ def test_a_nest_of_brackets_is_kept_as_text() -> None:
     page = one(text)
     assert page.blocks[0].box is None
     assert page.blocks[0].text.endswith("x")
+
+
+def test_a_lone_half_of_a_pair_is_replaced_with_one_warning() -> None:
+    first, second = parse_answer(
+        "<PAGE><|det|>text [1, 1, 9, 9]<|/det|>a\n<PAGE>\n<|det|>text [1, 1, 9, 9]<|/det|>\ud800b\udcff"
+    )
+    assert first.warnings == ()
+    assert second.blocks[0].text == "\ufffdb\ufffd"
+    assert second.warnings == ("2 lone halves of surrogate pairs are no characters and are replaced by U+FFFD.",)
+
+
+def test_pages_of_a_byte_level_answer_begin_where_their_marks_stand_in_it() -> None:
+    answer = "<PAGE><|det|>textĠ[1,Ġ1,Ġ9,Ġ9]<|/det|>ä½łåĦ\ud800Ċ<PAGE>Ċ<|det|>textĠ[1,Ġ1,Ġ9,Ġ9]<|/det|>b"
+    first, second = parse_answer(answer)
+    assert first.blocks[0].text.startswith("你")
+    assert (first.start, second.start) == (0, answer.rindex("<PAGE>"))

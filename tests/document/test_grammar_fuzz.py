@@ -16,6 +16,7 @@ from uocr_nb.document.grammar import (
     write_answer,
     write_block,
 )
+from uocr_nb.document.halves import HALF, without_halves
 from uocr_nb.document.model import Block
 
 PIECES = st.sampled_from(
@@ -46,7 +47,21 @@ PIECES = st.sampled_from(
             " ",
             "\n\n",
         ),
-        *("Ġ", "Ċ", "ĠĠĠ", "ä½ł", "[Non-Text]", "(no text)", "<table><tr><td>", "</table>", "\\[", "\\]", "\u200b"),
+        *(
+            "\ud800",
+            "\udfff",
+            "Ġ",
+            "Ċ",
+            "ĠĠĠ",
+            "ä½ł",
+            "[Non-Text]",
+            "(no text)",
+            "<table><tr><td>",
+            "</table>",
+            "\\[",
+            "\\]",
+            "\u200b",
+        ),
         *(
             "text [1, 2, 3, 4]",
             "\ntext [10, 20, 30, 40]Hi",
@@ -140,9 +155,21 @@ def test_boxes_are_sound_and_warnings_are_sentences(text: str) -> None:
                 x1, y1, x2, y2 = block.box
                 assert 0 <= x1 <= x2 <= 999
                 assert 0 <= y1 <= y2 <= 999
+            assert not HALF.search(block.label + block.text)
+        assert not HALF.search(page.preamble)
         for warning in page.warnings:
+            assert not HALF.search(warning)
             assert warning[-1] in '.)"'
             assert "{" not in warning.split('"')[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ANSWERS)
+def test_pages_begin_at_their_marks(text: str) -> None:
+    first, *others = [page.start for page in parse_answer(text)]
+    assert first == 0
+    assert others == sorted(set(others))
+    assert all(text.startswith("<PAGE>", start) for start in others)
 
 
 NUMBERS = st.integers(0, 999)
@@ -152,7 +179,7 @@ BOXES = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS).map(
 LABELS = st.one_of(
     st.sampled_from(["text", "title", "table", "page_number"]), st.from_regex(r"[a-z_][a-z0-9_-]{0,20}", fullmatch=True)
 )
-NO_MARK = ANSWERS.map(lambda text: text.replace("[Non-Text]", "").replace("(no text)", "").strip())
+NO_MARK = ANSWERS.map(lambda text: without_halves(text).replace("[Non-Text]", "").replace("(no text)", "").strip())
 BLOCKS = st.builds(Block, LABELS, NO_MARK, BOXES)
 
 

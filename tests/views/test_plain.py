@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uocr_nb.document.model import Block, Document, Page
+from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.reading.progress import Progress
+from uocr_nb.views.mime import document_bundle
 from uocr_nb.views.plain import cells, clip, document_plain, page_plain, printable, wrap
 from uocr_nb.views.progress import progress_bar, progress_line
 
@@ -92,3 +93,18 @@ def test_progress_in_words() -> None:
     assert progress_line(Progress(900, 3, 0, 9.0)) == "3 of 900 pages   3.0 s a page   about 44:51 to go"
     assert progress_bar(Progress(14, 14, 0, 10.8)) == "14 of 14 pages  [########################]  1.3 pages/s"
     assert progress_bar(Progress(4, 1, 0, 1.0)) == "1 of 4 pages  [######------------------]  1.0 pages/s"
+
+
+def test_a_name_with_bytes_of_no_encoding_is_shown() -> None:
+    name = b"caf\xe9.pdf".decode("utf-8", "surrogateescape")
+    bad = Page(1, 1, name, (9, 9), status=Status.FAILED, reason=f"{name} cannot be read.", warnings=(name,))
+    document = Document([bad], warnings=[name])
+    for shown in (
+        document_plain(document),
+        page_plain(bad),
+        repr(bad),
+        document.markdown,
+        *document_bundle(document).values(),
+    ):
+        shown.encode()
+    assert "caf\\xe9.pdf" in document_plain(document)

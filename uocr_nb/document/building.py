@@ -47,6 +47,9 @@ class ParsedPage:
         Which of them: tag, table, formula, or nothing.
     dialect : str
         tagged, stripped (the marks of the tags are missing) or plain (no block at all, only text).
+    start : int
+        Where in the answer the page begins: 0 for the first, else where its page mark stands. It ends where the next
+        one begins.
     """
 
     blocks: tuple[Block, ...] = ()
@@ -55,6 +58,7 @@ class ParsedPage:
     complete: bool = True
     open: Open = ""
     dialect: Dialect = "tagged"
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +110,6 @@ _ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
 _LOST_OPENING = re.compile(r"[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+")
 _MARK_ENDS = frozenset("])")
 _LOOK_BACK = 300
-_NOTHING_ON_PAGE: dict[Dialect, ParsedPage] = {
-    "tagged": ParsedPage(),
-    "stripped": ParsedPage(dialect="plain"),
-}
 
 
 @dataclass(slots=True)
@@ -119,6 +119,7 @@ class _Draft:
     notes: Notes | None = None
     preamble: str = ""
     open: Open = ""
+    start: int = 0
 
 
 class Builder:
@@ -165,12 +166,12 @@ class Builder:
         if self.events is not None and self.label is not None:
             self._tell_text(text)
 
-    def open_page(self) -> None:
-        """A page mark: the first one only confirms the page that is there."""
+    def open_page(self, start: int) -> None:
+        """A page mark, which stands at `start` of the text: the first one only confirms the page that is there."""
         first = self.page is self.pages[0] and not self.page.marked and self.label is None
         if not first:
             self.close_block()
-            self.page = _Draft()
+            self.page = _Draft(start=start)
             self.pages.append(self.page)
         self.page.marked = True
         self._tell_page()
@@ -265,8 +266,6 @@ class Builder:
         return [self._freeze(draft) for draft in self.pages]
 
     def _freeze(self, draft: _Draft) -> ParsedPage:
-        if draft is not self.page and not draft.blocks and not draft.preamble and draft.notes is None:
-            return _NOTHING_ON_PAGE[self.dialect]
         blocks, preamble, dialect = tuple(draft.blocks), draft.preamble, self.dialect
         if draft is self.page and (self.parts or self.label is not None):
             text = "".join(self.parts).strip()
@@ -281,7 +280,7 @@ class Builder:
                 blocks, preamble = (Block("text", preamble),), ""
         elif preamble:
             warnings += (_about(preamble),)
-        return ParsedPage(blocks, warnings, preamble, not draft.open, draft.open, dialect)
+        return ParsedPage(blocks, warnings, preamble, not draft.open, draft.open, dialect, draft.start)
 
     def _tell_page(self) -> None:
         if self.events is not None and self._told_page < len(self.pages) - 1:

@@ -12,6 +12,9 @@ Tags that a page itself prints cannot be told from the engine's own. `write_bloc
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.building import (
@@ -24,7 +27,9 @@ from uocr_nb.document.building import (
     Restarted,
     TextGrown,
 )
+from uocr_nb.document.halves import HALF
 from uocr_nb.document.heads import KNOWN_LABELS
+from uocr_nb.document.notes import sentence
 from uocr_nb.document.scanning import LineScanner, TaggedScanner
 from uocr_nb.document.surface import LOOK, SurfaceDecoder, is_surface
 
@@ -70,6 +75,9 @@ class AnswerParser:
         self._passed = 0
         self._surface: bool | None = None
         self._decoder: SurfaceDecoder | None = None
+        self._fed = 0
+        self._halves: list[int] = []
+        """Where lone halves of surrogate pairs stood in the answer."""
         self._tagged = False
         self._kept: list[str] = []
         self._tail = ""
@@ -86,14 +94,14 @@ class AnswerParser:
             What the chunk brought: pages and blocks opened, text grown, blocks closed. Each block is closed with its
             final text. After `Restarted`, everything comes again.
         """
-        self._form(chunk, final=False)
+        self._form(self._sound(chunk), final=False)
         return self._drain()
 
     def finish(self) -> list[ParsedPage]:
         """Read to the end; the pages, at least one. Feeding after this is an error; a second call gives the same."""
         if self._result is None:
             self._form("", final=True)
-            self._result = self._builder.finish(unfinished=self._scanner.unfinished)
+            self._result = self._placed(self._builder.finish(unfinished=self._scanner.unfinished))
         return self._result
 
     def rest(self) -> list[Event]:
@@ -103,7 +111,7 @@ class AnswerParser:
     @property
     def pages(self) -> list[ParsedPage]:
         """The pages so far, with the block that is being read."""
-        return self._builder.snapshot() if self._result is None else self._result
+        return self._placed(self._builder.snapshot()) if self._result is None else self._result
 
     def _drain(self) -> list[Event]:
         events = self._builder.events
@@ -112,6 +120,27 @@ class AnswerParser:
         self._builder.events = []
         self._told = True
         return events
+
+    def _sound(self, chunk: str) -> str:
+        """Replace what is no character, one for one, so that every place stays where it was."""
+        if not chunk.isascii():
+            self._halves += [self._fed + found.start() for found in HALF.finditer(chunk)]
+            chunk = HALF.sub("\ufffd", chunk)
+        self._fed += len(chunk)
+        return chunk
+
+    def _placed(self, pages: list[ParsedPage]) -> list[ParsedPage]:
+        """The pages with their places in the answer itself, and with what is known by its place."""
+        if self._decoder:
+            pages = [replace(page, start=self._decoder.origins[page.start] if page.start else 0) for page in pages]
+        if self._halves:
+            starts = [page.start for page in pages]
+            counts = Counter(bisect_right(starts, at) - 1 for at in self._halves)
+            pages = [
+                replace(page, warnings=(*page.warnings, sentence("half", counts[n]))) if counts[n] else page
+                for n, page in enumerate(pages)
+            ]
+        return pages
 
     def _form(self, chunk: str, *, final: bool) -> None:
         """Find out whether the answer is in byte-level form, and decode it if so."""

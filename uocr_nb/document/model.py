@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document import registry
+from uocr_nb.document.halves import show_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -214,7 +215,7 @@ class Page:
         return registry.call("page_figure", self, **options)
 
     def __repr__(self) -> str:
-        return f"<Page {self.position} of {self.source}: {self.status}, {len(self.blocks)} blocks>"
+        return f"<Page {self.position} of {show_bytes(self.source)}: {self.status}, {len(self.blocks)} blocks>"
 
     def __str__(self) -> str:
         text: str = registry.call("page_plain", self)

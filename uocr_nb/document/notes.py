@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Notes"]
+__all__ = ["Notes", "sentence"]
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     "clamped": ("1 box was out of range and is clamped", "{n} boxes were out of range and are clamped"),
@@ -52,12 +52,22 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "The answer came in byte-level form and is decoded",
         "The answer came in byte-level form and is decoded",
     ),
+    "half": (
+        "1 lone half of a surrogate pair is no character and is replaced by U+FFFD",
+        "{n} lone halves of surrogate pairs are no characters and are replaced by U+FFFD",
+    ),
     "unfinished": (
         "The answer ends inside a tag; the unfinished tag is left out",
         "The answer ends inside a tag; the unfinished tag is left out",
     ),
 }
 _LISTED = 8
+
+
+def sentence(kind: str, n: int) -> str:
+    """What `n` repairs of `kind` are called."""
+    one, many = _SENTENCES[kind]
+    return f"{one if n == 1 else many.format(n=f'{n:,}')}."
 
 
 class Notes:
@@ -84,11 +94,10 @@ class Notes:
         return tuple(self._sentence(kind, n) for kind, n in self._counts.items())
 
     def _sentence(self, kind: str, n: int) -> str:
-        one, many = _SENTENCES[kind]
-        sentence = one if n == 1 else many.format(n=f"{n:,}")
+        told = sentence(kind, n)
         blocks = self._blocks.get(kind, [])
         if not blocks:
-            return f"{sentence}."
+            return told
         names = ", ".join(str(block) for block in blocks[:_LISTED])
         more = ", ..." if len(blocks) > _LISTED else ""
-        return f"{sentence} (block{'' if len(blocks) == 1 else 's'} {names}{more})."
+        return f"{told[:-1]} (block{'' if len(blocks) == 1 else 's'} {names}{more})."

@@ -69,10 +69,17 @@ class _Scanner:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self._buffer = ""
+        self._at = 0
+        """Where in the text the buffer begins."""
         self._before = "\n"
         """The last character that was consumed, "\n" after a mark."""
         self.unfinished = False
         """Whether the answer ended inside a tag (known after the final feed)."""
+
+    def _keep(self, start: int) -> None:
+        """Let go of the buffer before `start`."""
+        self._buffer = self._buffer[start:]
+        self._at += start
 
     def _text(self, text: str) -> None:
         if text:
@@ -137,7 +144,7 @@ class TaggedScanner(_Scanner):
             self._text(buffer[at : mark.start()])
             at = self._mark(mark, final=final)
             if at < 0:
-                self._buffer = buffer[mark.start() :]
+                self._keep(mark.start())
                 return
         rest = _partial(buffer, at)
         if final and rest < len(buffer):
@@ -148,7 +155,7 @@ class TaggedScanner(_Scanner):
             else:
                 rest = len(buffer)
         self._text(buffer[at:rest])
-        self._buffer = buffer[rest:]
+        self._keep(rest)
 
     def _sound_tag(self, match: re.Match[str], text: str) -> None:
         """A tag in the form that the model was taught, the common case, and the text before it."""
@@ -183,7 +190,7 @@ class TaggedScanner(_Scanner):
                 return -1
             if opens:
                 self.builder.drop_surface_mark()
-                self.builder.open_page()
+                self.builder.open_page(self._at + match.start())
                 self._before = "\n"
             else:
                 self._literal(mark)
@@ -252,6 +259,7 @@ class LineScanner(_Scanner):
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
         self._buffer = "\n"
+        self._at = -1
 
     def feed(self, chunk: str, *, final: bool = False) -> None:
         """Read on; with `final`, to the end."""
@@ -264,7 +272,7 @@ class LineScanner(_Scanner):
             if match[3] is not None and not final and len(buffer) - end < _LINE_LOOK:
                 # A page mark and the head right after it are dealt with in one go.
                 self._text(buffer[at:start])
-                self._buffer = buffer[start:]
+                self._keep(start)
                 return
             self._text(buffer[at:start])
             at = self._line(match) if match[1] else self._other(match, final=final)
@@ -278,7 +286,7 @@ class LineScanner(_Scanner):
         else:
             rest = newline if newline >= 0 and _LINE_PART.fullmatch(buffer, newline) else _partial(buffer, at)
         self._text(buffer[at:rest])
-        self._buffer = buffer[rest:]
+        self._keep(rest)
 
     def _line(self, match: re.Match[str]) -> int:
         label, written = match[1], match[2]
@@ -304,7 +312,7 @@ class LineScanner(_Scanner):
         if match[3] is None:
             self._end_mark()
         elif self._page_mark(end, final=final, tagged=False):
-            self.builder.open_page()
+            self.builder.open_page(self._at + match.start())
             self._before = "\n"
             head = _LINE_HEAD.match(self._buffer, end)
             if head:

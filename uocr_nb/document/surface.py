@@ -38,14 +38,23 @@ class SurfaceDecoder:
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._read = self._written = 0
+        self.origins: dict[int, int] = {}
+        """Where each "<" of the decoded text stood in the answer; it stands for itself, so there are as many."""
 
     def feed(self, chunk: str, *, final: bool = False) -> str:
         """The text that is complete after `chunk`."""
         raw = bytearray()
+        marks = [self._read + at for at, character in enumerate(chunk) if character == "<"]
+        self._read += len(chunk)
         for character in chunk:
             byte = _BYTE_OF.get(ord(character))
             if byte is None:
-                raw += character.encode("utf-8", "replace")
+                raw += character.encode()
             else:
                 raw.append(byte)
-        return self._utf8.decode(bytes(raw), final)
+        text = self._utf8.decode(bytes(raw), final)
+        decoded = (self._written + at for at, character in enumerate(text) if character == "<")
+        self.origins.update(zip(decoded, marks, strict=True))
+        self._written += len(text)
+        return text

@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.document.halves import without_halves
 from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status
 from uocr_nb.errors import MissingExtraError, OptionError, SourceError
 from uocr_nb.exports.images import embedded_file, image_data, origin_data, origin_of
@@ -102,7 +103,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Keep what JSON can hold: no lone half of a surrogate pair, no number that is none, no stranger's object."""
     if isinstance(value, str):
-        return str(value).encode("utf-8", "replace").decode("utf-8")
+        return without_halves(str(value))
     if isinstance(value, dict):
         return {str(_plain(str(key))): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -151,7 +152,7 @@ def from_json(text: str, *, base: Path | None = None) -> Document:
         When the text is no document of this package, or of a newer version of it.
     """
     try:
-        whole = json.loads(text)
+        whole = _plain(json.loads(text))
     except ValueError as error:
         raise SourceError("The text is no JSON.", f"{error}.", 'doc.save("document.json") writes it.') from error
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:

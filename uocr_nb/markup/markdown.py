@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from uocr_nb.document.halves import show_bytes
 from uocr_nb.document.model import Status
 from uocr_nb.markup.maths import split_maths, tidy
 from uocr_nb.markup.safe_html import clean_table, escape
@@ -121,7 +122,7 @@ def _note(page: Page) -> str:
     """What a reader must know who sees the markdown alone."""
     if page.status in (Status.OK, Status.UNBOXED):
         return ""
-    return f"*[page {page.position}: {_inline(page.reason or str(page.status)).replace(chr(10), ' ')}]*"
+    return f"*[page {page.position}: {_inline(show_bytes(page.reason) or str(page.status)).replace(chr(10), ' ')}]*"
 
 
 def _with_tables(text: str, tables: Tables) -> str:

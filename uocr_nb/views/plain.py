@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.halves import show_bytes
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import block_text
 from uocr_nb.views.cells import head_rows, is_number, numeric_columns, pieces, table_index
@@ -38,8 +39,8 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def printable(text: str) -> str:
-    """Drop the characters that a terminal obeys instead of showing."""
-    return _UNSAFE.sub("", text.replace("\t", " "))
+    """Drop the characters that a terminal obeys instead of showing, and write out those that it cannot be sent."""
+    return _UNSAFE.sub("", show_bytes(text).replace("\t", " "))
 
 
 def cells(text: str) -> int:
