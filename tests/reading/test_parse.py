@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import uocr_nb
 from uocr_nb.document.model import Status
+from uocr_nb.errors import OptionError
 
 TWO = "<PAGE><|det|>text [1, 2, 3, 4]<|/det|>a\n<PAGE><|det|>text [1, 2, 3, 4]<|/det|>b"
 
@@ -41,6 +44,34 @@ def test_only_the_last_page_is_cut() -> None:
     assert "100 tokens" in document.page(2).reason
 
 
-def test_pages_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        uocr_nb.parse(TWO, pages=0)
+@pytest.mark.parametrize(("answer", "pages"), [(TWO, 0), (TWO, -1), (TWO, "x"), (TWO, 1.5), (None, None), (b"x", 1)])
+def test_what_cannot_be_parsed_is_refused_in_three_parts(answer: Any, pages: Any) -> None:
+    with pytest.raises(OptionError) as refused:
+        uocr_nb.parse(answer, pages=pages)
+    assert refused.value.what
+    assert refused.value.why
+    assert refused.value.next.startswith("uocr_nb.parse(")
+
+
+@pytest.mark.parametrize("start", ["", "<PAGE>", "Words before.\n"])
+def test_each_page_has_its_own_part_of_the_answer(start: str) -> None:
+    answer = f"{start}<|det|>text [1, 2, 3, 4]<|/det|>\ud800\n{TWO}\n"
+    document = uocr_nb.parse(answer)
+    assert "".join(page.raw for page in document.pages) == answer.replace("\ud800", "\ufffd")
+    assert all(page.raw.startswith("<PAGE>") for page in document.pages[1:])
+    assert uocr_nb.parse(TWO, pages=1).page(1).raw == TWO
+
+
+def test_an_answer_of_many_pages_stays_small() -> None:
+    def size(pages: int) -> int:
+        return len(uocr_nb.parse("<PAGE><|det|>text [1, 1, 900, 200]<|/det|>ok\n" * pages).to_html())
+
+    assert size(200) < 5 * size(50)
+
+
+def test_an_answer_of_nothing_but_pages_is_cut() -> None:
+    document = uocr_nb.parse("<PAGE>" * 50_000)
+    assert len(document) == 1_000
+    assert "50,000 pages" in document.warnings[0]
+    assert sum(len(page.raw) for page in document.pages) == 6_000
+    assert len(uocr_nb.parse("<PAGE>" * 1_500, pages=1_200)) == 1_200

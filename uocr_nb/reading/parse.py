@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.grammar import ParsedPage, parse_answer
+from uocr_nb.document.halves import without_halves
 from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.document.verdict import judge
+from uocr_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["join_pages", "parse"]
+
+_MOST_PAGES = 1_000
+"""Where nobody says how many page images it is about: an engine that runs wild may open a page every six characters."""
 
 
 def parse(
@@ -33,7 +39,7 @@ def parse(
     pages : int, optional
         How many page images it is about; so many pages come out. Those the answer does not speak of are ``missing``;
         what it says beyond them is left out, with a warning, but for a single page image, whose page takes everything.
-        Without it, there are as many pages as the answer holds, at least one.
+        Without it, there are as many pages as the answer holds, at least one and at most 1,000.
     source : str
         Name to give to the source.
     size : tuple of int
@@ -44,20 +50,34 @@ def parse(
     Returns
     -------
     Document
+        Each page's `raw` is its own part of the answer.
 
     Raises
     ------
-    ValueError
-        When `pages` is less than one.
+    OptionError
+        When `answer` is no text, or `pages` is no number from 1 up.
     """
-    if pages is not None and pages < 1:
-        raise ValueError(f"pages must be at least 1, not {pages}.")
+    if not isinstance(answer, str):
+        raise OptionError(
+            f"An answer of type {type(answer).__name__} cannot be parsed.",
+            "An answer is the text that an engine wrote, a str.",
+            'uocr_nb.parse("<|det|>text [100, 100, 900, 200]<|/det|>Hello")',
+        )
+    wanted = None if pages is None else _count(pages)
     parsed = parse_answer(answer)
+    answer = without_halves(answer)
+    ends = [page.start for page in parsed[1:]] + [len(answer)]
     warnings: list[str] = []
-    wanted = len(parsed) if pages is None else pages
-    if wanted == 1 and len(parsed) > 1:
+    if wanted is None:
+        wanted = min(len(parsed), _MOST_PAGES)
+        if wanted < len(parsed):
+            warnings.append(
+                f"The answer opens {len(parsed):,} pages; what is beyond page {wanted:,} is left out. "
+                "With pages=... as many are kept as it says."
+            )
+    elif wanted == 1 and len(parsed) > 1:
         warnings.append(f"The answer opens {len(parsed)} pages for one page image; their blocks are put on one page.")
-        parsed = [join_pages(parsed)]
+        parsed, ends = [join_pages(parsed)], ends[-1:]
     elif len(parsed) > wanted:
         warnings.append(
             f"The answer opens {len(parsed)} pages for {wanted} page images; what is beyond page {wanted} is left out."
@@ -68,10 +88,11 @@ def parse(
             "they are taken in order, and the rest is missing."
         )
     made = []
-    for number, part in enumerate(parsed[:wanted], 1):
+    for number, (part, end) in enumerate(zip(parsed[:wanted], ends, strict=False), 1):
+        raw = answer[part.start : end]
         # Only the last page can be cut: a page mark after it shows that a page came to its end.
         finish = finish_reason if number == len(parsed) else finish_reason and "stop"
-        verdict = judge(part, raw=answer, finish_reason=finish, max_tokens=max_tokens)
+        verdict = judge(part, raw=raw, finish_reason=finish, max_tokens=max_tokens)
         made.append(
             Page(
                 number,
@@ -82,7 +103,7 @@ def parse(
                 status=verdict.status,
                 reason=verdict.reason,
                 warnings=(*part.warnings, *verdict.warnings),
-                raw=answer,
+                raw=raw,
                 finish_reason=finish,
             )
         )
@@ -93,6 +114,20 @@ def parse(
     return Document(made, warnings=warnings)
 
 
+def _count(pages: int) -> int:
+    try:
+        count = operator.index(pages)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise OptionError(
+            f"pages={pages!r} is no number of pages.",
+            "It says how many page images the answer is about: a whole number, at least 1.",
+            "uocr_nb.parse(answer, pages=2)",
+        )
+    return count
+
+
 def join_pages(parsed: Sequence[ParsedPage]) -> ParsedPage:
     """One page that holds what an answer spread over several."""
     return replace(
@@ -100,4 +135,5 @@ def join_pages(parsed: Sequence[ParsedPage]) -> ParsedPage:
         blocks=tuple(block for page in parsed for block in page.blocks),
         warnings=tuple(warning for page in parsed for warning in page.warnings),
         preamble=parsed[0].preamble,
+        start=parsed[0].start,
     )
