@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.grammar import parse_answer
+from uocr_nb.document.halves import without_halves
 from uocr_nb.document.model import Block, Page, Status
 from uocr_nb.document.verdict import judge
 from uocr_nb.reading.parse import join_pages
@@ -38,7 +39,7 @@ def page_from_answer(
         page_without_answer(position, image, spec, status, reason),
         blocks=_with_confidence(verdict.blocks, answer),
         warnings=(*image.notes, *joined, *page.warnings, *verdict.warnings),
-        raw=answer.text,
+        raw=without_halves(answer.text),
         tokens=answer.tokens,
         seconds=answer.seconds,
         finish_reason=answer.finish_reason,
@@ -80,12 +81,13 @@ def _with_confidence(blocks: Sequence[Block], answer: Answer) -> tuple[Block, ..
     for piece, _ in answer.scores:
         starts.append(at)
         at += len(piece)
-    if at != len(answer.text):
+    text = without_halves(answer.text)
+    if at != len(text):
         return tuple(blocks)
     scored: list[Block] = []
     after = entry = 0
     for block in blocks:
-        found = answer.text.find(block.text, after) if block.text else -1
+        found = text.find(block.text, after) if block.text else -1
         if found < 0:
             scored.append(block)
             continue
