@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from uocr_nb.local_server.blocks import page_blocks
 from uocr_nb.local_server.frame import Frame, skew_of
+from uocr_nb.local_server.furniture import settled
 from uocr_nb.local_server.geometry import Rect
 from uocr_nb.local_server.gutters import cut_at_gutters
 from uocr_nb.local_server.latex import display_formula
@@ -171,3 +172,54 @@ def test_hard_breaks_hyphens_and_chinese() -> None:
 
 def test_formula_names() -> None:
     assert display_formula(["α_1 + 50% → ∞"]) == "\\[\n\\alpha \\_1 + 50\\% \\to \\infty\n\\]"
+
+
+def kinds(*regions: tuple[str, int, int], height: int = 1000) -> list[str]:
+    """What becomes of regions of one line (kind, top, height of the line) on a page."""
+    made = [
+        Region(kind, Rect(100, y, 400, y + h), (Line(Rect(100, y, 400, y + h), "words", 0.9),))
+        for kind, y, h in regions
+    ]
+    return [region.kind for region in settled(made, Rect(0, 0, 800, height))]
+
+
+BODY = ("text", 300, 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y", "high", "becomes"),
+    [
+        ("page-header", 40, 20, "page-header"),
+        ("page-footer", 40, 20, "page-header"),
+        ("page-footer", 950, 20, "page-footer"),
+        ("page-header", 950, 20, "page-footer"),
+        ("page-footer", 460, 20, "text"),
+        ("page-header", 200, 20, "text"),
+        ("page-footer", 460, 30, "section-header"),
+        ("page-header", 40, 30, "section-header"),
+        ("page-header", 10, 60, "section-header"),
+        ("title", 40, 20, "title"),
+    ],
+)
+def test_headers_and_footers_stand_at_the_edges(kind: str, y: int, high: int, becomes: str) -> None:
+    assert kinds(BODY, (kind, y, high)) == ["text", becomes]
+
+
+def test_a_page_with_nothing_but_a_header_and_a_footer_is_text() -> None:
+    assert kinds(("page-header", 40, 20), ("page-footer", 950, 20)) == ["text", "text"]
+    assert kinds(("page-header", 40, 20), ("picture", 300, 20)) == ["text", "picture"]
+    assert kinds(("page-header", 40, 20), ("table", 300, 20)) == ["page-header", "table"]
+
+
+def test_a_cut_out_of_a_few_lines_has_no_header() -> None:
+    assert kinds(("page-header", 2, 20), ("text", 30, 20), ("text", 60, 20), height=240) == ["text"] * 3
+
+
+@pytest.mark.parametrize(("y", "becomes"), [(820, "page-footer"), (700, "text")])
+def test_a_page_number_may_stand_a_little_higher(y: int, becomes: str) -> None:
+    body = Region("text", Rect(100, 100, 400, 120), (Line(Rect(100, 100, 400, 120), "words", 0.9),))
+    number = Region("page-footer", Rect(390, y, 410, y + 20), (Line(Rect(390, y, 410, y + 20), "2", 0.9),))
+    below = Region("text", Rect(100, 900, 400, 920), (Line(Rect(100, 900, 400, 920), "words", 0.9),))
+    frame = Rect(0, 0, 800, 1000)
+    assert settled([body, number], frame)[1].kind == becomes
+    assert settled([body, number, below], frame)[1].kind == "text"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from uocr_nb.local_server.furniture import PAGE_NUMBER, settled
 from uocr_nb.local_server.geometry import Rect, union
 from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
@@ -45,11 +46,6 @@ _LABELS = {
     "table": "table",
     "picture": "image",
 }
-_PAGE_NUMBER = re.compile(
-    r"^\W*(?:(?:page|p\.|seite|página|pagina|стр\.?|第)\s*)?(?:\d{1,4}|[ivxlcdm]{1,7}|[IVXLCDM]{1,7}|[A-Z]-\d{1,3})"
-    r"(?:\s*(?:/|of|von|de|sur|из)\s*\d{1,4})?(?:\s*页)?\W*$",
-    re.IGNORECASE,
-)
 _BULLET = re.compile(r"^\s*(?:[•●○◦▪▫■□‣∙·*]\s*|[-–—]\s+|o\s+(?=[A-Z]))")
 _NUMBERED = re.compile(r"^\s*(?:\(?\d{1,2}[.)]|\(?[a-z][.)]|\([ivx]+\))\s+")
 _TABLE_CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|表)\s*[A-Z]?\d", re.IGNORECASE)
@@ -98,7 +94,8 @@ def page_blocks(regions: Sequence[Region], pictures: Sequence[Rect], image: Imag
     """
     lines = [line for region in regions for line in region.lines]
     unit = median(line.box.height for line in lines) if lines else 16.0
-    parts = with_pictures(part_regions(regions), pictures)
+    frame = Rect(0.0, 0.0, float(image.shape[1]), float(image.shape[0]))
+    parts = settled(with_pictures(part_regions(regions), pictures), frame)
     blocks = [_table(part, image, rules) if part.kind == "table" else _spoken(part) for part in parts]
     blocks = _captions(blocks, unit)
     first = [block for block in blocks if block.label == "header"]
@@ -131,7 +128,7 @@ def _spoken(region: Region) -> Spoken:
         return Spoken(label, region.box, ((text, _mean(region.lines)),))
     runs = _flow(rows)
     text = "".join(run[0] for run in runs)
-    if label in ("header", "footer") and _PAGE_NUMBER.match(text):
+    if label in ("header", "footer") and PAGE_NUMBER.match(text):
         label = "page_number"
     return Spoken(label, region.box, runs)
 
