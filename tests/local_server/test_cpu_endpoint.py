@@ -8,7 +8,8 @@ import time
 
 import httpx2
 import pytest
-from cpu_child import KEY, Running, body, data_url, page
+from cpu_child import KEY, Running, body, data_url, font, page
+from PIL import Image, ImageDraw
 
 TAG = re.compile(r"<\|det\|>(\w+) \[(\d+), (\d+), (\d+), (\d+)\]<\|/det\|>([^<]*)")
 HELLO = page("Hello reader 42", "A second line of words")
@@ -42,6 +43,67 @@ def test_one_page_is_tagged(running: Running) -> None:
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
 def test_other_picture_formats(running: Running, kind: str) -> None:
     assert "Hello reader 42" in running.text(data_url(HELLO, kind))
+
+
+def on_paper(text: str, at: tuple[int, int], height: int, size: tuple[int, int] = (1240, 1754)) -> Image.Image:
+    """An otherwise empty page with one line of text."""
+    picture = Image.new("RGB", size, "white")
+    ImageDraw.Draw(picture).text(at, text, fill="black", font=font(height))
+    return picture
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        on_paper("Contract number 4711 is void", (200, 800), 40),
+        on_paper("Contract number 4711 is void", (200, 30), 24),
+        on_paper("Contract number 4711 is void", (200, 1690), 24),
+        on_paper("Contract number 4711 is void", (10, 10), 30, (560, 60)),
+    ],
+    ids=["middle", "top", "bottom", "cut-out"],
+)
+def test_a_lone_line_is_no_header(running: Running, picture: Image.Image) -> None:
+    ((label, *_, text),) = TAG.findall(running.text(data_url(picture)))
+    assert (label, text.strip()) == ("text", "Contract number 4711 is void")
+
+
+@pytest.mark.parametrize(
+    ("word", "at", "height", "size"),
+    [
+        ("Potato", (200, 160), 36, (1240, 1754)),
+        ("Potato", (1000, 1690), 30, (1240, 1754)),
+        ("Page1", (200, 160), 20, (1240, 1754)),
+        ("Page 2", (72, 72), 12, (595, 842)),
+        ("7", (200, 160), 36, (1240, 1754)),
+    ],
+)
+def test_a_lone_word_is_read(
+    running: Running, word: str, at: tuple[int, int], height: int, size: tuple[int, int]
+) -> None:
+    ((label, x1, y1, x2, y2, text),) = TAG.findall(running.text(data_url(on_paper(word, at, height, size))))
+    assert (label, text.strip()) == ("text", word)
+    assert abs(int(x1) - 999 * at[0] / size[0]) < 20
+    assert abs((int(y1) + int(y2)) / 2 - 999 * (at[1] + 0.6 * height) / size[1]) < 15
+    assert int(x1) < int(x2)
+
+
+def test_a_lone_word_beside_other_text_is_read(running: Running) -> None:
+    picture = on_paper("Contract number 4711 is void", (200, 800), 40)
+    ImageDraw.Draw(picture).text((200, 160), "Potato", fill="black", font=font(36))
+    assert [block[5].strip() for block in TAG.findall(running.text(data_url(picture)))] == [
+        "Potato",
+        "Contract number 4711 is void",
+    ]
+
+
+def test_specks_and_rules_are_no_words(running: Running) -> None:
+    picture = Image.new("RGB", (1240, 1754), "white")
+    draw = ImageDraw.Draw(picture)
+    for n in range(60):
+        x, y = n * 331 % 1200, n * 577 % 1700
+        draw.ellipse((x, y, x + 1 + n % 4, y + 1 + n % 5), fill="black")
+    draw.line((100, 900, 1100, 900), fill="black", width=3)
+    assert TAG.findall(running.text(data_url(picture))) == []
 
 
 def test_several_pages_each_open_with_a_mark(running: Running) -> None:
@@ -171,8 +233,6 @@ def test_bodies_that_are_no_request(running: Running) -> None:
 
 
 def test_too_many_pixels_and_bytes_are_413(running: Running) -> None:
-    from PIL import Image
-
     bomb = data_url(Image.new("1", (20000, 20000), 1))
     with running.client() as client:
         assert client.post("/chat/completions", json=body(bomb)).status_code == 413

@@ -14,6 +14,7 @@ from uocr_nb.local_server.frame import Frame, skew_of
 from uocr_nb.local_server.gutters import cut_at_gutters
 from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.layout import LayoutModel
+from uocr_nb.local_server.lonely import find_lines
 from uocr_nb.local_server.pictures import find_pictures
 from uocr_nb.local_server.ppocr import Line, TextReader
 from uocr_nb.local_server.rotation import doubtful, lies_sideways, quarter_turns
@@ -99,7 +100,7 @@ class Engine:
 
     def _lines(self, frame: Frame, check: Callable[[], None] | None) -> tuple[Frame, list[Line], Rules]:
         frame, rules = _unruled(frame)
-        quads = self.reader.find(frame.image)
+        quads = find_lines(self.reader, frame.image, check)
         if quads and lies_sideways(quads):
             frame, quads, rules = self._turned(frame, quads, rules, (1, 3), check)
         frame, quads, rules = _level(frame, quads, rules)
@@ -127,7 +128,7 @@ class Engine:
         if not turn:
             return frame, quads, rules
         turned, rules = _unruled(frame.turned(turn))
-        return turned, self.reader.find(turned.image), rules
+        return turned, find_lines(self.reader, turned.image, check), rules
 
 
 def _level(frame: Frame, quads: list[Quad], rules: Rules) -> tuple[Frame, list[Quad], Rules]:
