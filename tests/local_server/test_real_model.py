@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 for _module in ("torch", "transformers"):
     pytest.importorskip(_module)
 
-pytestmark = pytest.mark.filterwarnings("default")  # torch and transformers warn of their own affairs
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),  # torch and transformers warn of their own affairs
+]
 
 ONE = "<|det|>table [120, 345, 678, 999]<|/det|><table><tr><td>Ready é汉</td></tr></table>"
 STRIPPED = "table [120, 345, 678, 999]<table>Ready é汉</table>"
