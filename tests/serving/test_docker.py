@@ -193,7 +193,7 @@ start.serve("vllm", on="docker", port=free_port(), on_event=tell)
 """
 
 
-@pytest.mark.parametrize("how", ["", "slow-pull"])
+@pytest.mark.parametrize("how", ["", pytest.param("slow-pull", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)", "sys.exit(0)"])
 def test_a_kernel_that_ends_leaves_no_container(  # noqa: PLR0917 - fixtures
     docker: Docker,

@@ -41,7 +41,10 @@ def cancelled_once(hub: RemoteHub, jobs: int = 1) -> None:
     assert len(hub.cancels()) == jobs
 
 
-@pytest.mark.parametrize("how", ENDS)
+# The test command tries the hardest way; all of them are tried by .ci/run.
+@pytest.mark.parametrize(
+    "how", [how if how == "SIGKILL" else pytest.param(how, marks=pytest.mark.slow) for how in ENDS]
+)
 def test_ends_of_a_ready_kernel(remote_hub: RemoteHub, drive: Any, how: str, gone: Callable[..., bool]) -> None:
     driver = drive(remote_hub, SERVE + ENDS[how])
     driver.until("READY")
