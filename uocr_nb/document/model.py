@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-__all__ = ["COORD_MAX", "Block", "Box", "Document", "Page", "Status", "Table"]
+__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Page", "Status", "Table", "Try"]
 
 COORD_MAX = 999
 """Full extent of a page along each axis in an answer's boxes (the model's own code divides by 999)."""
@@ -105,6 +105,63 @@ class Table:
         return self.html
 
 
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One request for a page, where it was asked for more than once.
+
+    Attributes
+    ----------
+    status : Status
+        The verdict on its answer.
+    kept : bool
+        Whether the page shows this answer.
+    reason : str
+        Why the status is not ok.
+    mode, prompt : str or None
+        What the request asked with.
+    raw : str
+        The answer, empty for the one that was kept (it is the page's own `raw`).
+    tokens : int or None
+        Tokens of the answer; they are paid for, kept or not.
+    seconds : float or None
+        From the request to the end of the answer.
+    """
+
+    status: Status
+    kept: bool
+    reason: str = ""
+    mode: str | None = None
+    prompt: str | None = None
+    raw: str = ""
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something of a document that a person should look at first.
+
+    Attributes
+    ----------
+    page : int
+        Position of the page in the document, from 1.
+    block : int or None
+        Number of the block on the page, from 1; None where the whole page is in doubt.
+    why : str
+        One sentence.
+    text : str
+        The block's text, or nothing.
+    confidence : float or None
+        0..1 where the engine gave scores.
+    """
+
+    page: int
+    block: int | None
+    why: str
+    text: str = ""
+    confidence: float | None = None
+
+
 @dataclass(frozen=True)
 class Page:
     """The blocks of one page image, with its status and its raw answer.
@@ -139,6 +196,10 @@ class Page:
         From the request to the end of the answer.
     finish_reason : str or None
         As the engine gave it.
+    tries : tuple of Try
+        Every request for this page, oldest first, where there was more than one.
+    name : str
+        What the page is called in its source (a IIIF canvas label such as "f. 12v"); empty where it has no name.
     """
 
     position: int
@@ -155,6 +216,8 @@ class Page:
     tokens: int | None = None
     seconds: float | None = None
     finish_reason: str | None = None
+    tries: tuple[Try, ...] = ()
+    name: str = ""
     image_file: Path | None = field(default=None, repr=False, compare=False)
     origin: Any = field(default=None, repr=False, compare=False)
 
@@ -330,6 +393,27 @@ class Document:
             for block in page.blocks
             if block.label in ("image", "chart") and block.box is not None
         ]
+
+    def doubtful(self, below: float = 0.9) -> list[Doubt]:
+        """What a person should look at first: pages that are not ok, then blocks by rising confidence.
+
+        Parameters
+        ----------
+        below : float
+            Blocks of at least this confidence (0..1) are left out, and so are those without one.
+        """
+        pages = [
+            Doubt(page.position, None, page.reason or f"The page is {page.status}.")
+            for page in self.pages
+            if page.status is not Status.OK
+        ]
+        blocks = [
+            Doubt(page.position, number, "The engine was not sure of this text.", block.text, block.confidence)
+            for page in self.pages
+            for number, block in enumerate(page.blocks, 1)
+            if block.confidence is not None and block.confidence < below
+        ]
+        return pages + sorted(blocks, key=lambda doubt: doubt.confidence or 0.0)
 
     def by_source(self) -> dict[str, Document]:
         """One document for each source, by name, in the order they were given."""

@@ -116,6 +116,10 @@ class PageImage:
         What was changed or is missing, in sentences.
     ink : float
         Share (0..1) of pixels that differ clearly from the paper; 0 on a page without a mark.
+    name : str
+        What the page is called in its source (a IIIF canvas label); empty where it has no name.
+    blank : bool
+        Whether nothing but paper is to be seen, so that asking for text would only invite inventions.
     """
 
     source: Source
@@ -127,3 +131,5 @@ class PageImage:
     mime: str
     notes: tuple[str, ...] = ()
     ink: float = 1.0
+    name: str = ""
+    blank: bool = False
