@@ -77,6 +77,8 @@ class Answer:
         From sending to the end of the stream.
     scores : tuple of (str, float)
         Pieces of text with the engine's probability of each (0..1), where it gave them.
+    first : float
+        Seconds from sending to the first piece of text; not part of what was said.
     """
 
     text: str
@@ -85,6 +87,7 @@ class Answer:
     tokens: int | None
     seconds: float
     scores: tuple[tuple[str, float], ...] = ()
+    first: float = field(default=0.0, compare=False)
 
 
 @dataclass
@@ -144,6 +147,7 @@ async def ask(
         When the endpoint refused, could not be reached, or sent something that is no answer.
     """
     began = time.monotonic()
+    first = 0.0
     stream = _Stream()
     loops = LoopWatch() if watch else None
     named = {key: value for key, value in body.items() if key in _CREATE_ARGUMENTS}
@@ -154,6 +158,8 @@ async def ask(
         ) as response:
             async for data in _events(response.iter_bytes()):
                 text = stream.take(data)
+                if text and not first:
+                    first = time.monotonic() - began
                 if text and on_text:
                     on_text(text)
                 if text and loops and loops.feed(text):
@@ -169,6 +175,7 @@ async def ask(
         tokens=stream.usage.get("completion_tokens"),
         seconds=time.monotonic() - began,
         scores=tuple(stream.scores),
+        first=first,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, EngineProfile
+from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, Again, EngineProfile
 from uocr_nb.serving.engines.variant import Variant
 
 PROFILE = EngineProfile(
@@ -14,6 +14,7 @@ PROFILE = EngineProfile(
     scores=True,
     multi="native",
     slots=2,  # one page being read and one waiting: the engine works on one at a time
+    again=(Again("truncated", more=2.0),),  # it gives the same answer to the same question
     program=("-m", "uocr_nb.local_server"),
     needs_gpu=False,
     needs=("rapidocr", "onnxruntime", "starlette", "uvicorn"),

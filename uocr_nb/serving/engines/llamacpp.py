@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uocr_nb.serving.engines.diagnosis import Advice, Symptom
 from uocr_nb.serving.engines.launch import Launch
-from uocr_nb.serving.engines.profile import EngineProfile
+from uocr_nb.serving.engines.profile import GROUNDING, Again, EngineProfile
 from uocr_nb.serving.engines.variant import Variant
 
 PROFILE = EngineProfile(
@@ -13,6 +13,12 @@ PROFILE = EngineProfile(
     multi="pages",
     multi_note="llama.cpp is documented for one page a request.",
     slots=1,  # llama-server shares its context among its slots
+    again=(
+        # Quantised models sometimes end at once; the same words again often give the page.
+        Again("empty"),
+        Again("unboxed", prompt=GROUNDING),
+    ),
+    context=8_192,
     start_limit=1200.0,
     hosts=("process",),
     model="",

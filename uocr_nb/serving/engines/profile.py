@@ -39,7 +39,33 @@ PINNED = "The line differs from the validated one by --revision alone: the pin k
 _LAST_LINES = 150
 """Lines of a log that tell of its end; a fault told earlier was overcome."""
 
+GROUNDING = "<|grounding|>OCR this image."
+"""Words by which others (Docling) ask the model for text with boxes; tried where its own gave nothing."""
+
 _PROCESSOR = ("sglang.srt.sampling.custom_logit_processor", "DeepseekOCRNoRepeatNGramLogitProcessor")
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How a page is asked for once more when its first answer has a certain status.
+
+    Attributes
+    ----------
+    status : str
+        The status of the first answer: empty, unboxed, looping or truncated.
+    mode, prompt : str or None
+        Another image mode, other words; None leaves it as it was.
+    wide_guard : bool
+        Whether the repetition guard looks back as far as it does for several pages.
+    more : float
+        Factor for the most tokens of the answer, where the user named no number.
+    """
+
+    status: str
+    mode: str | None = None
+    prompt: str | None = None
+    wide_guard: bool = False
+    more: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +99,11 @@ class EngineProfile:
     window : int
         Most pages of one request.
     slots : int
-        Requests kept going at once when nobody says.
+        Requests kept going at once when nobody says, to begin with; more or fewer as it answers.
+    again : tuple of Again
+        What is changed when a page is asked for once more; a status that is not named is left as it is.
+    context : int
+        Tokens that a request and its answer may have together.
     variants : tuple of Variant
         Images, revisions and hardware that fit together; the first is the default.
     local : str
@@ -121,6 +151,8 @@ class EngineProfile:
     multi_note: str = ""
     window: int = 8
     slots: int = 4
+    again: tuple[Again, ...] = ()
+    context: int = 32_768
     variants: tuple[Variant, ...] = (Variant(),)
     local: str = ""
     hosts: tuple[str, ...] = ("process",)
@@ -242,6 +274,8 @@ class EngineProfile:
         prompt: str | None = None,
         max_tokens: int | None = None,
         model: str = "Unlimited-OCR",
+        wide_guard: bool = False,
+        scores: bool | None = None,
     ) -> dict[str, Any]:
         """Build the whole JSON body of a chat completion, apart from the fields of streaming.
 
@@ -257,6 +291,10 @@ class EngineProfile:
             Most tokens of the answer; None leaves the field out.
         model : str
             Name under which the engine serves the model.
+        wide_guard : bool
+            Whether the repetition guard looks back as far as it does for several pages.
+        scores : bool, optional
+            Whether log probabilities are asked for; None leaves it to the profile.
         """
         pages = len(images)
         words = prompt or (PROMPT if pages == 1 else MULTI_PROMPT)
@@ -276,17 +314,21 @@ class EngineProfile:
         chosen = self.mode_for(mode, pages)
         if self.mode_field and chosen:
             body["images_config"] = {"image_mode": chosen}
-        if self.scores:
+        if self.scores if scores is None else scores:
             body["logprobs"] = True
-        return body | self._guard_fields(pages)
+        return body | self._guard_fields(wide=wide_guard or pages > 1)
 
-    def _guard_fields(self, pages: int) -> dict[str, Any]:
-        settings = {"ngram_size": _NGRAM, "window_size": _WINDOW if pages == 1 else _MULTI_WINDOW}
+    def _guard_fields(self, *, wide: bool) -> dict[str, Any]:
+        settings = {"ngram_size": _NGRAM, "window_size": _MULTI_WINDOW if wide else _WINDOW}
         if self.guard == "xargs":
             return {"vllm_xargs": settings}
         if self.guard == "processor":
             return {"custom_logit_processor": ngram_processor(), "custom_params": settings}
         return {}
+
+    def once_more(self, status: str) -> Again | None:
+        """Find how a page whose answer has this status is asked for once more; None when that is of no use."""
+        return next((again for again in self.again if again.status == status), None)
 
     def without_guard(self) -> EngineProfile:
         """Make the same profile without the repetition guard, for a server that refuses it."""

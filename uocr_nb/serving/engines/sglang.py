@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uocr_nb.serving.engines.diagnosis import Advice, Symptom
 from uocr_nb.serving.engines.launch import Launch
-from uocr_nb.serving.engines.profile import ALL_MODES, MULTI_MODES, OLD_LAYOUT, PINNED, EngineProfile
+from uocr_nb.serving.engines.profile import ALL_MODES, GROUNDING, MULTI_MODES, OLD_LAYOUT, PINNED, Again, EngineProfile
 from uocr_nb.serving.engines.variant import Metrics, Variant
 
 _WHEEL_IMAGE = "lmsysorg/sglang:v0.5.10.post1"
@@ -25,6 +25,12 @@ PROFILE = EngineProfile(
     guard="processor",
     multi="native",
     slots=16,
+    again=(
+        Again("empty", mode="base"),
+        Again("unboxed", prompt=GROUNDING),
+        Again("looping", mode="base", wide_guard=True),
+        Again("truncated", more=2.0),
+    ),
     start_limit=1200.0,
     hosts=("hf", "docker", "process"),
     launch=Launch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uocr_nb.serving.engines.profile import EngineProfile
+from uocr_nb.serving.engines.profile import Again, EngineProfile
 from uocr_nb.serving.engines.variant import Variant
 
 PROFILE = EngineProfile(
@@ -15,6 +15,7 @@ PROFILE = EngineProfile(
     guard="xargs",
     multi="native",
     slots=1,
+    again=(Again("empty", mode="base"), Again("looping", mode="base", wide_guard=True), Again("truncated", more=2.0)),
     program=("-m", "uocr_nb.local_server"),
     needs=("torch", "torchvision", "transformers", "starlette", "uvicorn"),
     extra="transformers",

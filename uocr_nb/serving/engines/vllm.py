@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uocr_nb.serving.engines.launch import Launch
-from uocr_nb.serving.engines.profile import OLD_LAYOUT, PINNED, EngineProfile
+from uocr_nb.serving.engines.profile import GROUNDING, OLD_LAYOUT, PINNED, Again, EngineProfile
 from uocr_nb.serving.engines.variant import Metrics, Variant
 
 PROFILE = EngineProfile(
@@ -17,6 +17,13 @@ PROFILE = EngineProfile(
     multi="pages",
     multi_note="vLLM squeezes each of several pages to 640 x 640, so they read worse than one by one.",
     slots=16,
+    again=(
+        # It knows one mode for one page, so other words are tried, after the mark and a line end as others send them.
+        Again("empty", prompt=f"\n{GROUNDING}"),
+        Again("unboxed", prompt=f"\n{GROUNDING}"),
+        Again("looping", wide_guard=True),
+        Again("truncated", more=2.0),
+    ),
     start_limit=1200.0,
     hosts=("hf", "docker", "process"),
     launch=Launch(
