@@ -32,8 +32,14 @@ class Settings:
         Most tokens of one page's answer (8192: the recipe of vLLM for this model).
     concurrency : "auto" or int
         Requests at once; "auto" asks the endpoint.
+    second_tries : int
+        How often a page whose answer is not good is asked for once more, where the engine's profile knows another way.
     show : str
         One of `SHOWS`.
+    cache : bool
+        Whether answers are kept on this machine, so that a page is not asked for twice.
+    cache_limit : int
+        Most megabytes of answers that are kept.
     """
 
     engine: str = "cpu"
@@ -42,7 +48,10 @@ class Settings:
     dpi: int | Literal["auto"] = "auto"
     max_tokens: int = 8192
     concurrency: int | Literal["auto"] = "auto"
+    second_tries: int = 1
     show: str = "auto"
+    cache: bool = True
+    cache_limit: int = 500
 
 
 settings = Settings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from traitlets import Enum, Float, Int, TraitError, Unicode, Union, observe, validate
+from traitlets import All, Enum, Float, Int, TraitError, Unicode, Union, observe, validate
 from traitlets.config import Config, Configurable
 
 from uocr_nb.config import MODES, SHOWS, settings
@@ -31,6 +31,9 @@ class UOCR(Configurable):
     concurrency = Union([Enum(["auto"]), Int(min=1, max=256)], default_value="auto", help="Requests at once.").tag(
         config=True
     )
+    second_tries = Int(
+        1, min=0, max=3, help="How often a page is asked for once more when its answer is not good."
+    ).tag(config=True)
     show = Enum(SHOWS, "auto", help="How a document shows itself.").tag(config=True)
 
     @classmethod
@@ -66,6 +69,7 @@ class UOCR(Configurable):
                 raise TraitError(f"{error.what} {error.why}") from None
         return value
 
-    @observe("engine", "max_cost", "mode", "dpi", "max_tokens", "concurrency", "show")
+    @observe(All)
     def _follow(self, change: Any) -> None:
-        setattr(settings, change["name"], change["new"])
+        if hasattr(settings, change["name"]):
+            setattr(settings, change["name"], change["new"])

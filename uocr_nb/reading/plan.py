@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Item", "Options", "open_sources", "page_spec"]
 
 
+MULTI_TOKENS = 16_384
+"""Most tokens of the answer to a request for several pages (SGLang's recipe for this model)."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How pages are read; see `uocr_nb.ocr`."""
@@ -29,6 +33,12 @@ class Options:
     max_tokens: int = 8192
     concurrency: int | None = None
     password: str | None = None
+    multi: int | None = None
+    blank: bool = False
+    second_tries: int = 1
+    confidence: bool = False
+    cache: bool = True
+    max_tokens_named: bool = False
 
     @classmethod
     def checked(
@@ -41,6 +51,11 @@ class Options:
         max_tokens: int | None = None,
         concurrency: int | Literal["auto"] | None = None,
         password: str | None = None,
+        multi: bool | int | None = None,
+        blank: bool = False,
+        second_tries: int | None = None,
+        confidence: bool = False,
+        cache: bool | None = None,
     ) -> Options:
         """Options with defaults filled in from `uocr_nb.config.settings`.
 
@@ -56,15 +71,30 @@ class Options:
             )
         dpi = settings.dpi if dpi is None else dpi
         concurrency = settings.concurrency if concurrency is None else concurrency
+        usual = MULTI_TOKENS if multi else settings.max_tokens
+        second_tries = settings.second_tries if second_tries is None else second_tries
         return cls(
             pages=page_spec(pages),
             mode=mode,
             prompt=prompt,
             dpi=None if dpi == "auto" else _number("dpi", dpi, 20, 1200),
-            max_tokens=int(_number("max_tokens", settings.max_tokens if max_tokens is None else max_tokens, 1, 32768)),
+            max_tokens=int(_number("max_tokens", usual if max_tokens is None else max_tokens, 1, 32768)),
+            max_tokens_named=max_tokens is not None,
             concurrency=None if concurrency == "auto" else int(_number("concurrency", concurrency, 1, 256)),
             password=password,
+            multi=_window(multi),
+            blank=bool(blank),
+            second_tries=int(_number("second_tries", second_tries, 0, 3)),
+            confidence=bool(confidence),
+            cache=settings.cache if cache is None else bool(cache),
         )
+
+
+def _window(multi: bool | int | None) -> int | None:  # noqa: FBT001 - as `ocr` takes it
+    """Most pages of a request; 0 leaves the number to the engine's profile, None asks for each page alone."""
+    if multi is None or multi is False:
+        return None
+    return 0 if multi is True else int(_number("multi", multi, 1, 40))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from uocr_nb.document.model import Page
 
 __all__ = ["Progress"]
 
 _ENOUGH_PAGES = 3
-"""No guess of the time to go is made before this many pages are done."""
+"""No guess of the time to go is made before this many pages are read."""
+
+
+def _nothing() -> tuple[Page, ...]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -17,7 +27,7 @@ class Progress:
     Attributes
     ----------
     total : int
-        Pages in all.
+        Pages in all, as far as the sources are open.
     done : int
         Pages that have a status, whatever it is.
     not_ok : int
@@ -30,6 +40,12 @@ class Progress:
         Pieces of text that have arrived so far.
     cost : float or None
         US dollars so far; None when the endpoint is free or its price is unknown.
+    cached : int
+        Pages whose answer was kept from an earlier run.
+    unasked : int
+        Pages that have a status without being asked for: blank ones, and those of sources that cannot be read.
+    waiting : str
+        Why nothing goes on at the moment, in a sentence; empty when it goes on.
     """
 
     total: int
@@ -39,6 +55,20 @@ class Progress:
     reading: tuple[int, ...] = ()
     tokens: int = 0
     cost: float | None = None
+    cached: int = 0
+    unasked: int = 0
+    waiting: str = ""
+    look: Callable[[], tuple[Page, ...]] = field(default=_nothing, repr=False, compare=False)
+
+    @property
+    def partial(self) -> tuple[Page, ...]:
+        """The pages that are being read, each with the blocks so far; worked out when it is looked at."""
+        return self.look()
+
+    @property
+    def read(self) -> int:
+        """Pages that an endpoint answered in this run."""
+        return self.done - self.cached - self.unasked
 
     @property
     def finished(self) -> bool:
@@ -47,13 +77,18 @@ class Progress:
 
     @property
     def pages_per_second(self) -> float | None:
-        """Pages a second so far; None before the first one."""
-        return self.done / self.seconds if self.done and self.seconds > 0 else None
+        """Pages read a second so far; None before the first one."""
+        return self.read / self.seconds if self.read and self.seconds > 0 else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Tokens a second so far; None before the first one."""
+        return self.tokens / self.seconds if self.tokens and self.seconds > 0 else None
 
     @property
     def to_go(self) -> float | None:
-        """Seconds to go, a guess from the pages done; None before three are done."""
+        """Seconds to go, a guess from the pages read; None before three are read."""
         rate = self.pages_per_second
-        if rate is None or self.done < _ENOUGH_PAGES or self.finished:
+        if rate is None or self.read < _ENOUGH_PAGES or self.finished:
             return None
         return (self.total - self.done) / rate
