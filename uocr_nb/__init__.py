@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Document, Page, Status, Table
     from uocr_nb.errors import UocrError
     from uocr_nb.exports import load
+    from uocr_nb.reading.cache import cache
     from uocr_nb.reading.parse import parse
     from uocr_nb.reading.pipeline import aiter_ocr, aocr, iter_ocr, last, ocr
     from uocr_nb.serving.endpoint import Endpoint
@@ -43,6 +44,7 @@ _HOME = {
     "Status": "document.model",
     "Table": "document.model",
     "UocrError": "errors",
+    "cache": "reading.cache",
     "parse": "reading.parse",
     "Endpoint": "serving.endpoint",
     "serve": "serving.start",
@@ -71,6 +73,7 @@ __all__ = [
     "aiter_ocr",
     "aocr",
     "aserve",
+    "cache",
     "draw_boxes",
     "endpoints",
     "iter_ocr",

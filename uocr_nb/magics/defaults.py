@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from traitlets import All, Enum, Float, Int, TraitError, Unicode, Union, observe, validate
+from traitlets import All, Bool, Enum, Float, Int, TraitError, Unicode, Union, observe, validate
 from traitlets.config import Config, Configurable
 
 from uocr_nb.config import MODES, SHOWS, settings
@@ -35,6 +35,10 @@ class UOCR(Configurable):
         1, min=0, max=3, help="How often a page is asked for once more when its answer is not good."
     ).tag(config=True)
     show = Enum(SHOWS, "auto", help="How a document shows itself.").tag(config=True)
+    cache = Bool(True, help="Whether answers are kept on this machine, so that a page is not asked for twice.").tag(
+        config=True
+    )
+    cache_limit = Int(500, min=1, help="Most megabytes of answers that are kept.").tag(config=True)
 
     @classmethod
     def sound(cls, shell: Any) -> UOCR:
@@ -68,6 +72,12 @@ class UOCR(Configurable):
             except OptionError as error:
                 raise TraitError(f"{error.what} {error.why}") from None
         return value
+
+    @validate("cache")
+    def _cache_as_said(self, proposal: Any) -> bool:
+        # Here and not in `_follow`, which hears of changes alone: uocr.cache.enabled may have been set since.
+        settings.cache = bool(proposal["value"])
+        return settings.cache
 
     @observe(All)
     def _follow(self, change: Any) -> None:

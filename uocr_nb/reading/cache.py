@@ -18,7 +18,6 @@ import stat
 import threading
 import time
 import zlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +25,7 @@ from uocr_nb.config import settings
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.reading.client import Answer
 from uocr_nb.support.net import normalise_base_url
-from uocr_nb.support.state import cache_dir, private_folder
+from uocr_nb.support.state import cache_dir, cache_path, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,9 +133,12 @@ def _lasting(value: Any) -> Any:
 
 
 class _Entry(NamedTuple):
-    used: float
-    size: int
+    """A file of the folder."""
+
     path: str
+    whole: bool
+    size: int
+    used: float
 
 
 class AnswerCache:
@@ -146,14 +148,14 @@ class AnswerCache:
     ``%config UOCR.cache = False``) switches it off. It holds the text of the pages that were read; the folder is
     closed to other users of the machine. See docs/cache.md.
 
-    For the room that reads pages: only the answer of a page whose status is ``ok`` is put in. An answer that is
-    truncated, loops, or has no boxes is worth asking again, so it never goes in. What is asked again on purpose (a retry,
-    ``--no-cache``) is not looked up, and put in over the old one. With that, going on after a crash is reading the
-    same sources again.
+    For the room that reads pages: only the answer of a page whose status is ``ok`` is put in. One that is truncated,
+    loops or has no boxes is worth asking again, so it never goes in. What is asked again on purpose (a retry,
+    ``--no-cache``) is not looked up, and is put in over the old one. Going on after a crash is then no more than
+    reading the same sources again.
 
-    All methods may be called from any thread, and block for as long as the disk takes (a network home: tens of
-    milliseconds), so the event loop calls them through `asyncio.to_thread`. None of them raises because of what is or is
-    not on the disk.
+    All methods may be called from any thread. They block for as long as the disk takes (a network home: tens of
+    milliseconds), so the event loop calls them through `asyncio.to_thread`. None of them raises because of what is
+    or is not on the disk.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ class AnswerCache:
     def __init__(self, folder: Path | None = None, *, limit: int | None = None) -> None:
         self._folder = folder
         self._limit = limit
-        self._found: tuple[str | None, Path] | None = None
+        self._closed: Path | None = None
         # Counting begins at a random place, so that many short kernels look through the folder as often as a long one.
         self._unseen = random.random()  # noqa: S311 - no secret
         self._looking = threading.Lock()
@@ -179,8 +181,8 @@ class AnswerCache:
         """Find an answer; None when there is none, when its file is damaged (it is removed), or when switched off."""
         if not self.enabled:
             return None
+        path = self._place(key)
         try:
-            path = self._place(key)
             about = path.lstat()
             data = path.read_bytes() if stat.S_ISREG(about.st_mode) and about.st_size <= _MOST else b""
         except OSError:
@@ -201,15 +203,16 @@ class AnswerCache:
         """
         if not self.enabled:
             return
+        path = self._place(key)
         data = _pack(key, answer)
         try:
-            _write(self._place(key), data)
+            self._close()
+            _write(path, data)
         except OSError as error:
-            self._trouble = (
-                f"Answers are not kept for the next time: {error.strerror or 'the cache cannot be written'}."
-            )
+            why = error.strerror or type(error).__name__
+            self._trouble = f"Answers cannot be kept for the next time ({why}); see uocr.cache."
             return
-        self._unseen += len(data) * _SLACK / self.limit
+        self._unseen += len(data) * _SLACK / max(1, self.limit)
         if self._unseen >= 1:
             self._tidy()
 
@@ -219,13 +222,12 @@ class AnswerCache:
             self._place(key).unlink()
 
     def clear(self) -> int:
-        """Remove all answers; return how many there were."""
-        removed = 0
-        for entry in self._entries(time.time()):
-            removed += _removed(entry.path)
+        """Remove all answers, also those of other kernels and of earlier sessions; return how many there were."""
+        # A file in the middle of being written is left to its writer, unless that was killed.
+        removed = sum(_removed(entry) for entry in self._files() if entry.whole or _abandoned(entry))
         for folder in self._folders():
             with contextlib.suppress(OSError):  # another kernel has just put something in
-                os.rmdir(folder)
+                Path(folder).rmdir()
         return removed
 
     def take_warning(self) -> str | None:
@@ -249,25 +251,160 @@ class AnswerCache:
     @property
     def path(self) -> Path:
         """The folder; it need not be there."""
-        return self._home()
+        return self._folder or cache_path() / "answers"
 
     @property
     def limit(self) -> int:
-        """Most bytes that are kept, in files; the answers that were not used for longest go first."""
-        return self._limit if self._limit is not None else settings.cache_limit * 1_000_000
+        """Most bytes that are kept; the answers that were not used for longest go first."""
+        return settings.cache_limit * 1_000_000 if self._limit is None else self._limit
 
     @property
     def size(self) -> int:
         """Bytes of all answers, counted now."""
-        return sum(entry.size for entry in self._entries(time.time()))
+        return sum(entry.size for entry in self._files() if entry.whole)
 
     @property
     def count(self) -> int:
         """How many answers there are, counted now."""
-        return sum(1 for _ in self._entries(time.time()))
+        return sum(entry.whole for entry in self._files())
 
-    def __len__(self) -> int:
-        return self.count
+    def __repr__(self) -> str:
+        sizes = [entry.size for entry in self._files() if entry.whole]
+        answers = "1 answer" if len(sizes) == 1 else f"{len(sizes):,} answers"
+        lines = [
+            f"{answers}, {_size(sum(sizes))} of at most {_size(self.limit)}, in {_short(self.path)}",
+            "They hold the text of the pages that were read.",
+            "Empty it: uocr.cache.clear(); switch it off: uocr.cache.enabled = False"
+            if self.enabled
+            else "It is switched off; switch it on: uocr.cache.enabled = True",
+        ]
+        return "\n".join(lines)
 
-    def __bool__(self) -> bool:
-        return True
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
+        text = repr(self)
+        return {"text/plain": text, "text/html": f'<div style="white-space:pre-line">{escape(text)}</div>'}
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def _place(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise ValueError("A key of the cache is what uocr_nb.reading.cache.key made.")
+        return self.path / key[:2] / key[2:]
+
+    def _close(self) -> None:
+        """Make the folder and close it to other users, once."""
+        path = self.path
+        if self._closed != path:
+            if self._folder is None:
+                cache_dir()
+            self._closed = private_folder(path)
+
+    def _folders(self) -> list[str]:
+        with contextlib.suppress(OSError), os.scandir(self.path) as found:
+            return [folder.path for folder in found if len(folder.name) == 2 and folder.is_dir(follow_symlinks=False)]
+        return []
+
+    def _files(self) -> Iterator[_Entry]:
+        """Our files; what else lies there is nobody's business. Files that go while we look are left out."""
+        for folder in self._folders():
+            with contextlib.suppress(OSError), os.scandir(folder) as found:
+                for file in found:
+                    whole = _NAME.fullmatch(file.name) is not None
+                    if whole or _PART.fullmatch(file.name):
+                        with contextlib.suppress(OSError):
+                            about = file.stat(follow_symlinks=False)
+                            yield _Entry(file.path, whole, about.st_size, about.st_mtime)
+
+    def _tidy(self) -> None:
+        """Remove what was never finished, and the answers not used for longest where there are too many."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._unseen = 0.0
+            files = sorted(self._files(), key=lambda entry: entry.used)
+            size = sum(entry.size for entry in files)
+            goal = self.limit * _KEPT if size > self.limit else size
+            for entry in files:
+                if _abandoned(entry) or (entry.whole and size > goal):
+                    _removed(entry)
+                    size -= entry.size
+        finally:
+            self._looking.release()
+
+
+def _abandoned(entry: _Entry) -> bool:
+    return not entry.whole and time.time() - entry.used > _PART_AGE
+
+
+def _removed(entry: _Entry) -> bool:
+    with contextlib.suppress(OSError):
+        Path(entry.path).unlink()
+        return entry.whole
+    return False
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Without fsync, which costs a network home much: a file that a power cut has spoilt does not match its checksum.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    for last in (False, False, True):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            part.replace(path)
+        except FileNotFoundError:
+            # Another kernel has emptied the cache between two of these lines.
+            if last:
+                raise
+        else:
+            return
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+
+def _pack(key: str, answer: Answer) -> bytes:
+    """Magic, key, checksum of all that follows and precedes it, and the answer, compressed."""
+    text = json.dumps(
+        {
+            "text": answer.text,
+            "finish_reason": answer.finish_reason,
+            "prompt_tokens": answer.prompt_tokens,
+            "tokens": answer.tokens,
+            "seconds": answer.seconds,
+            "scores": answer.scores,
+        },
+        ensure_ascii=False,
+    )
+    # An engine may cut a character in two halves, and JSON's own escapes would join them.
+    body = zlib.compress(text.encode("utf-8", "surrogatepass"))
+    head = _MAGIC + bytes.fromhex(key)
+    return head + hashlib.sha256(head + body).digest() + body
+
+
+def _unpack(key: str, data: bytes) -> Answer | None:
+    """Read what `_pack` wrote for the same key; None for anything else."""
+    head = _MAGIC + bytes.fromhex(key)
+    digest, body = data[len(head) : len(head) + _DIGEST], data[len(head) + _DIGEST :]
+    if not data.startswith(head) or digest != hashlib.sha256(head + body).digest():
+        return None
+    told = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+    return Answer(**told | {"scores": tuple((piece, score) for piece, score in told["scores"])})
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.3g} MB" if count >= 100_000 else f"{count / 1e3:.0f} kB"
+
+
+def _short(path: Path) -> str:
+    with contextlib.suppress(ValueError, RuntimeError):
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    return str(path)
+
+
+cache = AnswerCache()
+"""The cache of this session: ``uocr.cache``."""

@@ -22,20 +22,24 @@ _run: tuple[Identity, Path] | None = None
 
 def state_dir() -> Path:
     """Return the folder for what must be remembered, such as running endpoints (``UOCR_STATE_DIR`` overrides)."""
-    return _folder("UOCR_STATE_DIR", "user_state_dir")
+    return private_folder(_place("UOCR_STATE_DIR", "user_state_dir"))
 
 
 def cache_dir() -> Path:
     """Return the folder for what can be made again (``UOCR_CACHE_DIR`` overrides)."""
-    return _folder("UOCR_CACHE_DIR", "user_cache_dir")
+    return private_folder(cache_path())
 
 
-def _folder(variable: str, kind: str) -> Path:
+def cache_path() -> Path:
+    """Return where `cache_dir` is, without making it."""
+    return _place("UOCR_CACHE_DIR", "user_cache_dir")
+
+
+def _place(variable: str, kind: str) -> Path:
     import platformdirs  # noqa: PLC0415 - not on import uocr_nb
 
     override = os.environ.get(variable)
-    path = Path(override).expanduser().absolute() if override else Path(getattr(platformdirs, kind)("uocr_nb"))
-    return private_folder(path)
+    return Path(override).expanduser().absolute() if override else Path(getattr(platformdirs, kind)("uocr_nb"))
 
 
 def private_folder(path: Path) -> Path:
