@@ -392,8 +392,12 @@ def _unpack(key: str, data: bytes) -> Answer | None:
     digest, body = data[len(head) : len(head) + _DIGEST], data[len(head) + _DIGEST :]
     if not data.startswith(head) or digest != hashlib.sha256(head + body).digest():
         return None
-    told = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
-    return Answer(**told | {"scores": tuple((piece, score) for piece, score in told["scores"])})
+    try:
+        told = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+        return Answer(**told | {"scores": tuple((piece, score) for piece, score in told["scores"])})
+    except (ValueError, LookupError, TypeError, zlib.error):
+        # Written by a version whose answers are made of other parts.
+        return None
 
 
 def _size(count: int) -> str:
