@@ -13,8 +13,8 @@ from uocr_nb.document.model import Block
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from uocr_nb.local_server.blocks import Run
     from uocr_nb.local_server.engine import ReadBlock
+    from uocr_nb.local_server.pieces import Run
 
 __all__ = ["Piece", "Writer"]
 
@@ -33,7 +33,7 @@ class Piece:
     text : str
         What is sent.
     score : float
-        0..1: how sure the recogniser was; 1 for markup.
+        0..1: how sure the recogniser was of the word it belongs to; 1 for markup.
     """
 
     text: str

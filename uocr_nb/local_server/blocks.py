@@ -13,8 +13,8 @@ from uocr_nb.local_server.ink import tightened
 from uocr_nb.local_server.latex import display_formula
 from uocr_nb.local_server.order import reading_order
 from uocr_nb.local_server.partition import part_regions, with_pictures
-from uocr_nb.local_server.pieces import split_line
-from uocr_nb.local_server.tables import build_table, table_html
+from uocr_nb.local_server.pieces import Run, scored_words, split_line
+from uocr_nb.local_server.tables import build_table, table_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     Image = NDArray[np.uint8]
 
 __all__ = ["Spoken", "page_blocks"]
-
-Run = tuple[str, float]
-"""A stretch of text with the score of its reading (1.0 for markup)."""
 
 _LABELS = {
     "title": "title",
@@ -125,7 +122,7 @@ def _spoken(region: Region) -> Spoken:
     rows = text_rows(region.lines)
     if label == "equation":
         text = display_formula([" ".join(line.text for line in row) for row in rows])
-        return Spoken(label, region.box, ((text, _mean(region.lines)),))
+        return Spoken(label, region.box, ((text, _least(region.lines)),))
     runs = _flow(rows)
     text = "".join(run[0] for run in runs)
     if label in ("header", "footer") and PAGE_NUMBER.match(text):
@@ -133,8 +130,8 @@ def _spoken(region: Region) -> Spoken:
     return Spoken(label, region.box, runs)
 
 
-def _mean(lines: Sequence[Line]) -> float:
-    return sum(line.score for line in lines) / len(lines) if lines else 1.0
+def _least(lines: Sequence[Line]) -> float:
+    return min((score for line in lines for _, score in scored_words(line)), default=1.0)
 
 
 def _is_chart(region: Region) -> bool:
@@ -151,12 +148,7 @@ def _table(region: Region, image: Image, rules: Rules) -> Spoken:
     pieces = [piece for line in region.lines for piece in split_line(line, rules)]
     boxes = tightened([piece.box for piece in pieces], image)
     cells = build_table([replace(piece, box=box) for piece, box in zip(pieces, boxes, strict=True)], rules)
-    return Spoken("table", region.box, _scored(table_html(cells), _mean(region.lines)))
-
-
-def _scored(markup: str, score: float) -> tuple[Run, ...]:
-    """Markup is certain, what stands between has the score of its reading."""
-    return tuple((part, 1.0 if part.startswith("<") else score) for part in re.split(r"(<[^>]*>)", markup) if part)
+    return Spoken("table", region.box, tuple(table_runs(cells)))
 
 
 def text_rows(lines: Sequence[Line]) -> list[list[Line]]:
@@ -183,17 +175,12 @@ def _flow(rows: Sequence[Sequence[Line]]) -> tuple[Run, ...]:
     before: list[Line] = []
     for row in rows:
         for n, line in enumerate(row):
-            text = line.text.strip()
+            (first, score), *rest = scored_words(line) or [("", line.score)]
+            first = first.lstrip()
             if runs:
-                text = (
-                    _joint(
-                        runs[-1][0],
-                        text,
-                        hard=n == 0 and (max(len(before), len(row)) > 1 or _ends_early(before, row[0], around)),
-                    )
-                    + text
-                )
-            runs.append((text, line.score))
+                hard = n == 0 and (max(len(before), len(row)) > 1 or _ends_early(before, row[0], around))
+                first = _joint(runs[-1][0], first, hard=hard) + first
+            runs += [(first, score), *rest]
         before = list(row)
     return tuple(runs)
 
@@ -260,9 +247,14 @@ def _lists(blocks: Sequence[Spoken]) -> list[Spoken]:
 
 
 def _item(runs: tuple[Run, ...]) -> tuple[Run, ...]:
-    if not runs:
+    text = "".join(part for part, _ in runs)
+    if not runs or _NUMBERED.match(text):
         return runs
-    (text, score), *rest = runs
-    if _NUMBERED.match(text):
-        return runs
-    return (("- " + _BULLET.sub("", text).lstrip(), score), *rest)
+    drop = len(text) - len(_BULLET.sub("", text).lstrip())
+    kept: list[Run] = []
+    for part, score in runs:
+        left, drop = part[drop:], max(0, drop - len(part))
+        if left or not kept:
+            kept.append((left, score))
+    (first, score), *rest = kept
+    return (("- " + first, score), *rest)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uocr_nb.document.model import Block
-from uocr_nb.local_server.blocks import Run, page_blocks
+from uocr_nb.local_server.blocks import page_blocks
 from uocr_nb.local_server.frame import Frame, skew_of
 from uocr_nb.local_server.gutters import cut_at_gutters
 from uocr_nb.local_server.ink import tightened
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from uocr_nb.local_server.pieces import Run
 
     Image = NDArray[np.uint8]
     Quad = NDArray[np.float32]
@@ -148,6 +150,5 @@ def _unruled(frame: Frame) -> tuple[Frame, Rules]:
 
 
 def _confidence(runs: tuple[Run, ...]) -> float | None:
-    """Mean score over the characters of what was read."""
-    weight = sum(len(text) for text, score in runs if score < 1.0)
-    return sum(len(text) * score for text, score in runs if score < 1.0) / weight if weight else None
+    """A block is as sure as its least sure word."""
+    return min((score for _, score in runs if score < 1.0), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.local_server.rules import Rules
 
-__all__ = ["Piece", "cut_at", "cut_line", "split_line"]
+__all__ = ["Piece", "Run", "cut_at", "cut_line", "scored_words", "split_line"]
 
 WORD_GAP = 0.9
 """Gap in line heights at which one line holds two cells (measured)."""
@@ -23,6 +24,11 @@ WIDER = 1.2
 """How much wider than the other spaces of a line the one between two columns is."""
 
 Marks = tuple[tuple[float, float], ...]
+
+Run = tuple[str, float]
+"""A stretch of text with the score of its reading (1.0 for markup)."""
+
+_WORD = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,20 @@ class Piece:
     text: str
     score: float
     marks: Marks = ()
+
+
+def scored_words(read: Line | Piece) -> list[Run]:
+    """The words of a line or a piece of one, each with the space before it, scored by its least sure letter.
+
+    A mean hides the one letter that was guessed: a block of a hundred letters with it has 0.995 instead of 0.5.
+    """
+    text = read.text
+    known = len(read.marks) == len(text)
+    words: list[Run] = []
+    for found in _WORD.finditer(text.rstrip()):
+        odds = [read.marks[n][1] for n in range(*found.span()) if text[n].isalnum()] if known else []
+        words.append((found[0], min(odds, default=read.score)))
+    return words
 
 
 def split_line(line: Line, rules: Rules | None = None, gap: float = WORD_GAP) -> list[Piece]:

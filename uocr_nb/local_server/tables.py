@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from uocr_nb.local_server.geometry import Rect, union
-from uocr_nb.local_server.pieces import Piece, cut_at
+from uocr_nb.local_server.pieces import Piece, Run, cut_at, scored_words
 from uocr_nb.local_server.table_grid import Row, find_columns, group_rows, reach, upright_borders, usual_pitch
 from uocr_nb.local_server.table_rows import (
     join_between_rules,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.local_server.rules import Rules
 
-__all__ = ["Cell", "build_table", "table_html"]
+__all__ = ["Cell", "build_table", "table_html", "table_runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +140,38 @@ def _spans_by_rules(
 
 def table_html(cells: Sequence[Cell]) -> str:
     """Write one line of HTML as the model does: no header cells, spans in double quotes, empty cells empty."""
-    if not cells:
-        return "<table></table>"
-    rows = max(cell.row + cell.rowspan for cell in cells)
-    columns = max(cell.col + cell.colspan for cell in cells)
+    return "".join(text for text, _ in table_runs(cells))
+
+
+def table_runs(cells: Sequence[Cell]) -> list[Run]:
+    """The same in stretches: markup is certain, what stands in a cell has the scores of its words."""
+    out: list[Run] = [("<table>", 1.0)]
+    rows = max((cell.row + cell.rowspan for cell in cells), default=0)
+    columns = max((cell.col + cell.colspan for cell in cells), default=0)
     at = {(cell.row, cell.col): cell for cell in cells}
     taken: set[tuple[int, int]] = set()
-    out: list[str] = []
     for row in range(rows):
-        out.append("<tr>")
+        out.append(("<tr>", 1.0))
         for col in range(columns):
             if (row, col) in taken:
                 continue
             cell = at.get((row, col))
             if cell is None:
-                out.append("<td></td>")
+                out.append(("<td></td>", 1.0))
                 continue
             taken |= {(r, c) for r in range(row, row + cell.rowspan) for c in range(col, col + cell.colspan)}
             spans = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
             spans += f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
-            out.append(f"<td{spans}>{html.escape(cell.text, quote=False)}</td>")
-        out.append("</tr>")
-    return "<table>" + "".join(out) + "</table>"
+            out += [(f"<td{spans}>", 1.0), *_cell_runs(cell), ("</td>", 1.0)]
+        out.append(("</tr>", 1.0))
+    out.append(("</table>", 1.0))
+    return out
+
+
+def _cell_runs(cell: Cell) -> list[Run]:
+    runs: list[Run] = []
+    for piece in cell.pieces:
+        for n, (word, score) in enumerate(scored_words(piece)):
+            text = html.escape(word, quote=False)
+            runs.append((f" {text}" if runs and n == 0 else text, score))
+    return runs

@@ -1,15 +1,14 @@
-"""From an answer to a page: grammar, verdict and scores put together."""
+"""From an answer to pages: grammar, scores and verdict put together with what is known of the page images."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
-from uocr_nb.document.halves import without_halves
-from uocr_nb.document.model import Block, Page, Status
-from uocr_nb.document.verdict import judge
-from uocr_nb.reading.parse import join_pages
+from uocr_nb.document.model import Page, Status
+from uocr_nb.document.parts import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,33 +16,81 @@ if TYPE_CHECKING:
     from uocr_nb.reading.client import Answer
     from uocr_nb.sources import PageImage, RenderSpec
 
-__all__ = ["better", "page_from_answer", "page_without_answer"]
+__all__ = ["better", "page_from_answer", "page_without_answer", "pages_from_answer"]
 
 
 def page_from_answer(
     position: int, image: PageImage, spec: RenderSpec, answer: Answer, *, max_tokens: int | None
 ) -> Page:
     """The page that `answer` describes; `image` is the one that was sent."""
-    parsed = parse_answer(answer.text)
-    page = parsed[0] if len(parsed) == 1 else join_pages(parsed)
-    joined = (
-        (f"The answer spoke of {len(parsed)} pages for one page image; they are joined.",) if len(parsed) > 1 else ()
-    )
-    verdict = judge(page, raw=answer.text, finish_reason=answer.finish_reason, max_tokens=max_tokens)
-    status, reason = verdict.status, verdict.reason
-    if answer.finish_reason == "loop" and status is not Status.LOOPING:
-        status, reason = Status.LOOPING, "The answer began to repeat itself and was cut there."
-    if answer.finish_reason == "cut" and status is not Status.LOOPING:
-        status, reason = Status.TRUNCATED, "The connection ended before the answer did."
-    return replace(
-        page_without_answer(position, image, spec, status, reason),
-        blocks=_with_confidence(verdict.blocks, answer),
-        warnings=(*image.notes, *joined, *page.warnings, *verdict.warnings),
-        raw=without_halves(answer.text),
-        tokens=answer.tokens,
-        seconds=answer.seconds,
+    return pages_from_answer([position], [image], spec, answer, max_tokens=max_tokens)[0]
+
+
+def pages_from_answer(
+    positions: Sequence[int],
+    images: Sequence[PageImage],
+    spec: RenderSpec,
+    answer: Answer,
+    *,
+    max_tokens: int | None,
+) -> list[Page]:
+    """The pages that `answer` describes, one for each of the `images` that were sent together.
+
+    Parameters
+    ----------
+    positions : sequence of int
+        Place of each page in the document.
+    images : sequence of PageImage
+        In the order in which they were sent.
+    spec : RenderSpec
+        How they were rendered.
+    answer : Answer
+        What the engine returned for all of them.
+    max_tokens : int or None
+        The limit that was asked for.
+
+    Returns
+    -------
+    list of Page
+        As many as there are images. Each has its own part of the answer as `raw` and its share of the tokens; a page
+        that the answer does not come to is ``missing``.
+    """
+    parsed = with_confidence(parse_answer(answer.text), answer.text, answer.scores)
+    split = parts_of(
+        answer.text,
+        len(images),
         finish_reason=answer.finish_reason,
+        max_tokens=max_tokens,
+        blank=[image.blank for image in images],
+        alike=[False, *(one.sha256 == two.sha256 for one, two in zip(images, images[1:], strict=False))],
+        parsed=parsed,
     )
+    told = (split.warning,) if split.warning else ()
+    shares = _shares(answer.tokens, [len(part.raw) for part in split.parts])
+    pages = []
+    for position, image, part, tokens in zip(positions, images, split.parts, shares, strict=True):
+        page = page_without_answer(position, image, spec, part.verdict.status, part.verdict.reason)
+        if part.verdict.status is not Status.MISSING:
+            page = replace(
+                page,
+                blocks=part.verdict.blocks,
+                warnings=(*image.notes, *told, *part.warnings),
+                raw=part.raw,
+                finish_reason=part.finish_reason,
+            )
+        pages.append(replace(page, tokens=tokens, seconds=answer.seconds))
+    return pages
+
+
+def _shares(tokens: int | None, lengths: Sequence[int]) -> list[int | None]:
+    """`tokens` shared out by length, so that the shares add up."""
+    if tokens is None:
+        return [None] * len(lengths)
+    whole = sum(lengths)
+    if not whole:
+        return [tokens, *[0] * (len(lengths) - 1)]
+    ends = [round(tokens * sum(lengths[: n + 1]) / whole) for n in range(len(lengths))]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def page_without_answer(position: int, image: PageImage, spec: RenderSpec, status: Status, reason: str) -> Page:
@@ -58,6 +105,7 @@ def page_without_answer(position: int, image: PageImage, spec: RenderSpec, statu
         warnings=image.notes,
         dpi=image.dpi,
         sha256=image.sha256,
+        name=image.name,
         image_file=image.file,
         origin=(image.source, spec),
     )
@@ -70,37 +118,3 @@ def better(first: Page, second: Page) -> Page:
         return page.status is Status.OK, sum(len(block.text) for block in page.blocks)
 
     return second if worth(second) >= worth(first) else first
-
-
-def _with_confidence(blocks: Sequence[Block], answer: Answer) -> tuple[Block, ...]:
-    """Blocks with the mean score of the pieces that make up their text."""
-    if not answer.scores:
-        return tuple(blocks)
-    starts: list[int] = []
-    at = 0
-    for piece, _ in answer.scores:
-        starts.append(at)
-        at += len(piece)
-    text = without_halves(answer.text)
-    if at != len(text):
-        return tuple(blocks)
-    scored: list[Block] = []
-    after = entry = 0
-    for block in blocks:
-        found = text.find(block.text, after) if block.text else -1
-        if found < 0:
-            scored.append(block)
-            continue
-        after = found + len(block.text)
-        weight = total = 0.0
-        while entry < len(starts) and starts[entry] + len(answer.scores[entry][0]) <= found:
-            entry += 1
-        look = entry
-        while look < len(starts) and starts[look] < after:
-            piece, score = answer.scores[look]
-            overlap = min(after, starts[look] + len(piece)) - max(found, starts[look])
-            weight += overlap
-            total += overlap * score
-            look += 1
-        scored.append(replace(block, confidence=round(total / weight, 4)) if weight else block)
-    return tuple(scored)
