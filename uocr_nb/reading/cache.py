@@ -348,17 +348,17 @@ def _write(path: Path, data: bytes) -> None:
 
     Without fsync, which costs a network home much: a file that a power cut has spoilt does not match its checksum.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    for last in (False, False, True):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for tries_left in (3, 2, 1, 0):
+        part = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
         try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
             part.replace(path)
-        except FileNotFoundError:
-            # Another kernel has emptied the cache between two of these lines.
-            if last:
+        except (FileNotFoundError, FileExistsError):
+            # Another kernel empties the cache between two of these lines, and the folder goes; mkdir tells either.
+            if not tries_left:
                 raise
         else:
             return
