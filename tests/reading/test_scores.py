@@ -30,12 +30,15 @@ def confidences(*pieces: tuple[str, float]) -> list[float | None]:
         ([(TAG, 0.1), ("Hello", 0.9), (" wor", 0.7), ("ld", 0.8)], [0.7]),
         ([(TAG, 1.0), ("“", 0.2), ("Hello", 0.9), ("”", 0.3), ("\n", 0.1)], [0.9]),
         ([(TAG, 1.0), ("***", 0.4)], [0.4]),
-        ([(TAG, 1.0), ("a", 0.9), ("\n" + TABLE, 0.1), ("<table><tr><td>", 0.2), ("7", 0.6), ("</td></tr></table>", 0.3)], [0.9, 0.6]),
+        (
+            [(TAG, 1.0), ("a", 0.9), ("\n" + TABLE, 0.1), ("<table><tr><td>", 0.2), ("7", 0.6), ("</td>", 0.3)],
+            [0.9, 0.6],
+        ),
         ([(TAG + "Two words", 0.5), (" more", 0.9)], [0.5]),
         ([(TAG, 1.0), ("", 0.1), ("a", 0.9)], [0.9]),
         ([(TAG, 1.0)], [None]),
     ],
-)  # fmt: skip
+)
 def test_the_least_sure_word_counts(pieces: list[tuple[str, float]], found: list[float]) -> None:
     assert confidences(*pieces) == found
 
