@@ -36,6 +36,9 @@ class Settings:
         How often a page whose answer is not good is asked for once more, where the engine's profile knows another way.
     show : str
         One of `SHOWS`.
+    allow_private_urls : bool
+        Whether addresses of this machine and of local networks are fetched; off, since a document or a redirect from
+        outside could name them.
     cache : bool
         Whether answers are kept on this machine, so that a page is not asked for twice.
     cache_limit : int
@@ -50,6 +53,7 @@ class Settings:
     concurrency: int | Literal["auto"] = "auto"
     second_tries: int = 1
     show: str = "auto"
+    allow_private_urls: bool = False
     cache: bool = True
     cache_limit: int = 500
 

@@ -35,6 +35,9 @@ class UOCR(Configurable):
         1, min=0, max=3, help="How often a page is asked for once more when its answer is not good."
     ).tag(config=True)
     show = Enum(SHOWS, "auto", help="How a document shows itself.").tag(config=True)
+    allow_private_urls = Bool(
+        False, help="Whether addresses of this machine and of local networks are fetched, too."
+    ).tag(config=True)
     cache = Bool(True, help="Whether answers are kept on this machine, so that a page is not asked for twice.").tag(
         config=True
     )

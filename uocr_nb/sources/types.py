@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_PIXELS", "MAX_SIDE", "Kind", "Opened", "PageError", "PageImage", "RenderSpec", "Source"]
 
-Kind = Literal["pdf", "image"]
+Kind = Literal["pdf", "image", "url", "iiif"]
 
 MAX_PIXELS = 40_000_000
 """No page image has more pixels: an A4 page at 400 dpi has 15 million, and the largest grid of a mode uses 13."""
@@ -34,11 +34,14 @@ class Source:
     name : str
         Unique among the sources of a call; a file's own name where that is unique.
     kind : str
-        ``"pdf"`` or ``"image"``, told by the content.
+        ``"pdf"`` or ``"image"``, told by the content; ``"url"`` for an address whose content is not known before it is
+        opened, ``"iiif"`` for a manifest.
     path : Path or None
         The file, absolute; None for what came from memory.
     data : bytes or None
         The content of what came from memory.
+    url : str or None
+        The address of what comes over the network. Never shown as it is: it may hold a password.
     notes : tuple of str
         What was noted when it was looked up, such as files of a folder that were skipped.
     problem : SourceError or None
@@ -50,6 +53,7 @@ class Source:
     path: Path | None = None
     data: bytes | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
+    url: str | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     problem: SourceError | None = field(default=None, repr=False, compare=False)
 
