@@ -50,6 +50,8 @@ class ParsedPage:
     start : int
         Where in the answer the page begins: 0 for the first, else where its page mark stands. It ends where the next
         one begins.
+    spans : tuple of (int, int)
+        Where in the answer the text of each block begins and ends, as the engine wrote it.
     """
 
     blocks: tuple[Block, ...] = ()
@@ -59,6 +61,7 @@ class ParsedPage:
     open: Open = ""
     dialect: Dialect = "tagged"
     start: int = 0
+    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ _LOOK_BACK = 300
 class _Draft:
     marked: bool = False
     blocks: list[Block] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
     notes: Notes | None = None
     preamble: str = ""
     open: Open = ""
@@ -134,6 +138,7 @@ class Builder:
         self.label: str | None = None
         self.box: Box | None = None
         self._since = 0
+        self._text_at = 0
         self._white: list[str] = []
         self._begun = False
         self._told_page = -1
@@ -170,24 +175,24 @@ class Builder:
         """A page mark, which stands at `start` of the text: the first one only confirms the page that is there."""
         first = self.page is self.pages[0] and not self.page.marked and self.label is None
         if not first:
-            self.close_block()
+            self.close_block(start)
             self.page = _Draft(start=start)
             self.pages.append(self.page)
         self.page.marked = True
         self._tell_page()
 
-    def open_block(self, label: str, box: Box | None) -> None:
-        """A tag has been read."""
-        self.close_block()
-        self.label, self.box = label, box
+    def open_block(self, label: str, box: Box | None, start: int, end: int) -> None:
+        """A tag has been read, from `start` to `end` of the text."""
+        self.close_block(start)
+        self.label, self.box, self._text_at = label, box, end
         if self.events is not None:
             self._tell_page()
             self._white, self._begun = [], False
             self.events.append(BlockOpened(len(self.pages) - 1, len(self.page.blocks), label, box))
 
-    def open_head(self, head: Head) -> None:
+    def open_head(self, head: Head, start: int, end: int) -> None:
         """A tag that took repairs."""
-        self.open_block(head.label, head.box)
+        self.open_block(head.label, head.box, start, end)
         for kind in head.repairs:
             self.note(kind, here=True)
         self.add_text(head.text)
@@ -208,8 +213,8 @@ class Builder:
         self.parts[self._since :] = [since[:start]]
         return match[1] or "", match[2]
 
-    def close_block(self, *, last: bool = False) -> None:
-        """End the open block, or the preamble."""
+    def close_block(self, end: int, *, last: bool = False) -> None:
+        """End the open block, or the preamble, at `end` of the text."""
         parts, page = self.parts, self.page
         if parts:
             text = (parts[0] if len(parts) == 1 else "".join(parts)).strip()
@@ -230,6 +235,7 @@ class Builder:
         block = Block(self.label, text, self.box)
         self.label = None
         page.blocks.append(block)
+        page.spans.append((self._text_at, end))
         if self.events is not None:
             self.events.append(BlockClosed(len(self.pages) - 1, len(page.blocks) - 1, block))
 
@@ -245,13 +251,13 @@ class Builder:
             self.parts[-1] = self.parts[-1][:-1]
             self.note("surface_mark")
 
-    def finish(self, *, unfinished: bool) -> list[ParsedPage]:
-        """Close everything; `unfinished` when the end of the answer was the beginning of a tag."""
+    def finish(self, end: int, *, unfinished: bool) -> list[ParsedPage]:
+        """Close everything at `end` of the text; `unfinished` when that is the beginning of a tag."""
         page, had_block = self.page, self.label is not None
         if page.notes is not None and page.notes.has("surface_mark"):
             self.parts = ["".join(self.parts).rstrip()]
             self.drop_surface_mark()
-        self.close_block(last=True)
+        self.close_block(end, last=True)
         if unfinished:
             page.open = "tag"
             self.note("unfinished")
@@ -280,7 +286,9 @@ class Builder:
                 blocks, preamble = (Block("text", preamble),), ""
         elif preamble:
             warnings += (_about(preamble),)
-        return ParsedPage(blocks, warnings, preamble, not draft.open, draft.open, dialect, draft.start)
+        return ParsedPage(
+            blocks, warnings, preamble, not draft.open, draft.open, dialect, draft.start, tuple(draft.spans)
+        )
 
     def _tell_page(self) -> None:
         if self.events is not None and self._told_page < len(self.pages) - 1:

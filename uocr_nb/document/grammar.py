@@ -101,7 +101,7 @@ class AnswerParser:
         """Read to the end; the pages, at least one. Feeding after this is an error; a second call gives the same."""
         if self._result is None:
             self._form("", final=True)
-            self._result = self._placed(self._builder.finish(unfinished=self._scanner.unfinished))
+            self._result = self._placed(self._builder.finish(self._scanner.end, unfinished=self._scanner.unfinished))
         return self._result
 
     def rest(self) -> list[Event]:
@@ -132,7 +132,15 @@ class AnswerParser:
     def _placed(self, pages: list[ParsedPage]) -> list[ParsedPage]:
         """The pages with their places in the answer itself, and with what is known by its place."""
         if self._decoder:
-            pages = [replace(page, start=self._decoder.origins[page.start] if page.start else 0) for page in pages]
+            origin = self._decoder.origin
+            pages = [
+                replace(
+                    page,
+                    start=origin(page.start) if page.start else 0,
+                    spans=tuple((origin(start), origin(end)) for start, end in page.spans),
+                )
+                for page in pages
+            ]
         if self._halves:
             starts = [page.start for page in pages]
             counts = Counter(bisect_right(starts, at) - 1 for at in self._halves)

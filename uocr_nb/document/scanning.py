@@ -76,6 +76,11 @@ class _Scanner:
         self.unfinished = False
         """Whether the answer ended inside a tag (known after the final feed)."""
 
+    @property
+    def end(self) -> int:
+        """How much text there was."""
+        return self._at + len(self._buffer)
+
     def _keep(self, start: int) -> None:
         """Let go of the buffer before `start`."""
         self._buffer = self._buffer[start:]
@@ -137,7 +142,7 @@ class TaggedScanner(_Scanner):
                     mark = match
                     break
                 start, end = match.span()
-                self._sound_tag(match, buffer[at:start])
+                self._sound_tag(match, buffer[at:start], start, end)
                 at = end
             if mark is None:
                 break
@@ -157,7 +162,7 @@ class TaggedScanner(_Scanner):
         self._text(buffer[at:rest])
         self._keep(rest)
 
-    def _sound_tag(self, match: re.Match[str], text: str) -> None:
+    def _sound_tag(self, match: re.Match[str], text: str, start: int, end: int) -> None:
         """A tag in the form that the model was taught, the common case, and the text before it."""
         builder = self.builder
         if text:
@@ -167,9 +172,10 @@ class TaggedScanner(_Scanner):
         label, a, b, c, d = match.group(1, 2, 3, 4, 5)
         x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
         if x1 <= x2 and y1 <= y2:
-            builder.open_block(label, (x1, y1, x2, y2))
+            builder.open_block(label, (x1, y1, x2, y2), self._at + start, self._at + end)
         else:
-            builder.open_block(label, (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)))
+            box = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
+            builder.open_block(label, box, self._at + start, self._at + end)
             builder.note("swapped", here=True)
         self._before = "\n"
 
@@ -183,7 +189,7 @@ class TaggedScanner(_Scanner):
         elif mark == "<|ref|>":
             return self._reference(end, final=final)
         elif mark == "<|/det|>":
-            self._stray_close()
+            self._stray_close(match.start(), end)
         else:
             opens = self._page_mark(end, final=final, tagged=True)
             if opens is None:
@@ -210,7 +216,7 @@ class TaggedScanner(_Scanner):
             head = read_head(inside, label)
             if head:
                 self.builder.drop_surface_mark()
-                self.builder.open_head(head)
+                self.builder.open_head(head, self._at + start, self._at + found.end())
                 self._before = "\n"
                 return found.end()
         elif (stop == len(buffer) or (found and found[0][-1] == ">" and "of" in found[0])) and is_unfinished(inside):
@@ -220,9 +226,10 @@ class TaggedScanner(_Scanner):
             head = read_unclosed_head(inside)
             if head:
                 self.builder.drop_surface_mark()
-                self.builder.open_head(head._replace(text=""))
+                read = stop - len(head.text)
+                self.builder.open_head(head._replace(text=""), self._at + start, self._at + read)
                 self._before = "\n"
-                return stop - len(head.text)
+                return read
         self._literal(buffer[start:end])
         return end
 
@@ -242,14 +249,15 @@ class TaggedScanner(_Scanner):
         self._literal("<|ref|>")
         return end
 
-    def _stray_close(self) -> None:
+    def _stray_close(self, start: int, end: int) -> None:
         lost = self.builder.lost_opening()
         if lost is None:
             self._literal("<|/det|>")
             return
         label, written = lost
         box, repairs = read_box(written)
-        self.builder.open_head(Head(label or "text", box, "", (*repairs, "no_open")))
+        at = self._at + start - len(label) - len(written)
+        self.builder.open_head(Head(label or "text", box, "", (*repairs, "no_open")), at, self._at + end)
         self._before = "\n"
 
 
@@ -295,13 +303,14 @@ class LineScanner(_Scanner):
             a, b, c, d = sound.groups()
             x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
             if x1 <= x2 and y1 <= y2:
-                self.builder.open_block(label, (x1, y1, x2, y2))
+                self.builder.open_block(label, (x1, y1, x2, y2), self._at + match.start(), self._at + match.end())
                 self._before = "\n"
                 return match.end()
         if sound or label in KNOWN_LABELS:
             box, repairs = read_box(written)
             if box:
-                self.builder.open_head(Head(label, box, "", repairs))
+                head = Head(label, box, "", repairs)
+                self.builder.open_head(head, self._at + match.start(), self._at + match.end())
                 self._before = "\n"
                 return match.end()
         self._text(match[0])

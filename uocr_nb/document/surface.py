@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_right
 
 __all__ = ["LOOK", "SurfaceDecoder", "is_surface"]
 
@@ -12,14 +13,32 @@ LOOK = 400
 
 
 def _byte_of() -> dict[int, int]:
-    """The byte that each character of GPT-2's printable alphabet stands for (openai/gpt-2, bytes_to_unicode)."""
+    """The byte that each character of GPT-2's printable alphabet stands for (openai/gpt-2, bytes_to_unicode).
+
+    Control characters but for tab and line end have no place in an answer, so their characters ("č" among them) stand
+    for themselves.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(0x100) if byte not in printable]
-    return {**{byte: byte for byte in printable}, **{0x100 + n: byte for n, byte in enumerate(hidden)}}
+    control = {*range(0x20), 0x7F} - {0x09, 0x0A}
+    shifted = {0x100 + n: byte for n, byte in enumerate(hidden) if byte not in control}
+    return {**{byte: byte for byte in printable}, **shifted}
 
 
 _BYTE_OF = _byte_of()
+_CHARACTER_OF = {byte: chr(code) for code, byte in _BYTE_OF.items()}
+_BYTES_OF = {chr(code): bytes([byte]) for code, byte in _BYTE_OF.items()}
+_TO_LATIN = str.maketrans({**_BYTE_OF, **{code: 0xFFFF for code in range(0x7F, 0x100) if code not in _BYTE_OF}})
+"""Sends what is not of the alphabet out of Latin-1, but for ASCII, which stands for itself either way."""
+_LESS = re.compile("<")
 _TAG = re.compile(r"<\|det\|>[\w-]*Ġ\[")
+
+
+def _bytes_of(chunk: str) -> bytes:
+    try:
+        return chunk.translate(_TO_LATIN).encode("latin-1")
+    except UnicodeEncodeError:
+        return b"".join(_BYTES_OF.get(character) or character.encode() for character in chunk)
 
 
 def is_surface(head: str) -> bool:
@@ -33,28 +52,37 @@ def is_surface(head: str) -> bool:
     return "<|det|>" not in head or _TAG.search(head) is not None
 
 
+def _as_written(error: UnicodeError) -> tuple[str, int]:
+    """Bytes that are no UTF-8 were never byte-level text: the characters come back that stood there."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101 - the handler is named for decoding alone
+    return "".join(map(_CHARACTER_OF.__getitem__, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error("uocr_nb.as_written", _as_written)
+
+
 class SurfaceDecoder:
     """Decodes a stream of byte-level text; a character may be split over two chunks."""
 
     def __init__(self) -> None:
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("uocr_nb.as_written")
         self._read = self._written = 0
-        self.origins: dict[int, int] = {}
-        """Where each "<" of the decoded text stood in the answer; it stands for itself, so there are as many."""
+        self._marks: list[int] = []
+        self._origins: list[int] = []
+        """Where each "<" of the decoded text stands, and where it stood: it stands for itself, so there are as many."""
 
     def feed(self, chunk: str, *, final: bool = False) -> str:
         """The text that is complete after `chunk`."""
-        raw = bytearray()
-        marks = [self._read + at for at, character in enumerate(chunk) if character == "<"]
+        self._origins += [self._read + found.start() for found in _LESS.finditer(chunk)]
         self._read += len(chunk)
-        for character in chunk:
-            byte = _BYTE_OF.get(ord(character))
-            if byte is None:
-                raw += character.encode()
-            else:
-                raw.append(byte)
-        text = self._utf8.decode(bytes(raw), final)
-        decoded = (self._written + at for at, character in enumerate(text) if character == "<")
-        self.origins.update(zip(decoded, marks, strict=True))
+        text = self._utf8.decode(_bytes_of(chunk), final)
+        self._marks += [self._written + found.start() for found in _LESS.finditer(text)]
         self._written += len(text)
         return text
+
+    def origin(self, place: int) -> int:
+        """Where the character stood that is at `place` of the decoded text; exact for marks and what follows them."""
+        if place >= self._written:
+            return self._read
+        before = bisect_right(self._marks, place) - 1
+        return min(place - self._marks[before] + self._origins[before], self._read) if before >= 0 else place

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from uocr_nb.document.grammar import ParsedPage
     from uocr_nb.document.model import Block
 
-__all__ = ["LoopWatch", "Verdict", "judge"]
+__all__ = ["LoopWatch", "Verdict", "judge", "why_unreached"]
 
 _WHOLE_PAGE = (0, 0, COORD_MAX, COORD_MAX)
 _PICTURES = frozenset({"image", "chart"})
 _REMARK = 400
 """Characters up to which a lone block over the whole page may be a remark of the model's."""
+
+_GOOD_ENDS = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
+_LIMIT_ENDS = frozenset({"length", "max_tokens"})
 
 _RUN_TIMES, _RUN_CHARS, _BARE_RUN_CHARS = 8, 600, 8_000
 """From when on the end of an unfinished text is a loop; the last limit is for units that show nothing."""
@@ -74,29 +77,65 @@ def judge(
     raw : str
         The answer as it came.
     finish_reason : str or None
-        As the engine gave it: "stop", "length"; "loop" for an answer that `LoopWatch` had cut, any other word for one
-        that did not come to its end; None when it is not known.
+        As the engine gave it: "stop", "length"; "loop" for an answer that `LoopWatch` had cut, "cut" when the
+        connection ended too early, any other word for one that did not come to its end; None when it is not known.
     max_tokens : int or None
         The limit that was asked for, for the reason's sake.
     blank : bool
         Whether the page image holds nothing but paper.
     """
-    unfinished = finish_reason not in ("stop", None) or (parsed.open != "formula" and not parsed.complete)
+    finish = _end_of(finish_reason)
+    unfinished = finish not in ("stop", None) or (parsed.open != "formula" and not parsed.complete)
     warnings = _doubts(parsed, blank=blank)
     loop = _loop(parsed.blocks, unfinished=unfinished)
     if loop is not None:
         return replace(loop, warnings=warnings)
-    blocks = parsed.blocks
-    cut = _cut(parsed, finish_reason, max_tokens)
+    cut = _cut(parsed, finish, max_tokens)
     if cut:
-        return Verdict(Status.TRUNCATED, cut, warnings, blocks=blocks)
+        status = Status.LOOPING if finish == "loop" else Status.TRUNCATED
+        return Verdict(status, cut, warnings, blocks=parsed.blocks)
+    found = _unlike_text(parsed, raw)
+    if found is None:
+        return Verdict(Status.OK, "", warnings, blocks=parsed.blocks)
+    if blank:
+        remark = " ".join(" ".join(block.text for block in parsed.blocks).split())
+        said = f'; what the engine remarks on it is left out: "{remark[:80]}"' if remark else ""
+        return Verdict(Status.OK, "", (*warnings, f"The page is blank{said}."))
+    return Verdict(*found, warnings, blocks=parsed.blocks)
+
+
+def _unlike_text(parsed: ParsedPage, raw: str) -> tuple[Status, str] | None:
+    """Why a whole answer is not what a page with text gives; None when it is."""
+    blocks = parsed.blocks
     if not any(block.text or (block.label in _PICTURES and block.box) for block in blocks):
-        if blank:
-            return Verdict(Status.OK, "", (*warnings, "The page is blank."), blocks=blocks)
-        return Verdict(Status.EMPTY, _why_empty(parsed, raw), warnings, blocks=blocks)
+        return Status.EMPTY, _why_empty(parsed, raw)
     if not any(block.box for block in blocks):
-        return Verdict(Status.UNBOXED, "The answer holds text but no box.", warnings, blocks=blocks)
-    return Verdict(Status.OK, "", warnings, blocks=blocks)
+        return Status.UNBOXED, "The answer holds text but no box."
+    return None
+
+
+def _end_of(finish_reason: str | None) -> str | None:
+    """The finish reason in one spelling, as servers have several for the same."""
+    if not finish_reason:
+        return None
+    word = str(finish_reason).lower()
+    return "stop" if word in _GOOD_ENDS else "length" if word in _LIMIT_ENDS else word
+
+
+def why_unreached(held: int, count: int, finish_reason: str | None, max_tokens: int | None) -> str:
+    """Why an answer of `held` pages about `count` page images does not speak of one of them."""
+    finish = _end_of(finish_reason)
+    if finish == "length":
+        return f"The answer stopped at {_limit(max_tokens)} before it came to this page."
+    if finish == "loop":
+        return "The answer began to repeat itself before it came to this page."
+    if finish == "cut":
+        return "The connection ended before the answer came to this page."
+    return f"The answer does not speak of this page: it holds {held:,} for {count:,} page images."
+
+
+def _limit(max_tokens: int | None) -> str:
+    return f"{max_tokens:,} tokens" if max_tokens else "its token limit"
 
 
 def _doubts(parsed: ParsedPage, *, blank: bool) -> tuple[str, ...]:
@@ -107,7 +146,7 @@ def _doubts(parsed: ParsedPage, *, blank: bool) -> tuple[str, ...]:
             "apart. Send skip_special_tokens: false."
         )
     texts = [block for block in parsed.blocks if block.text]
-    if blank and texts:
+    if blank and any(block.box for block in texts):
         doubts.append("The page is blank, so its text is likely to be made up.")
     elif len(texts) == 1 and texts[0].box == _WHOLE_PAGE and texts[0].label == "text" and len(texts[0].text) <= _REMARK:
         doubts.append("The only text has the whole page as its box: it may be a remark of the model, not page text.")
@@ -120,16 +159,22 @@ def _why_empty(parsed: ParsedPage, raw: str) -> str:
     return "The answer holds no block and no text." if raw.strip() else "The answer is empty."
 
 
-def _cut(parsed: ParsedPage, finish_reason: str | None, max_tokens: int | None) -> str:
+def _cut(parsed: ParsedPage, finish: str | None, max_tokens: int | None) -> str:
     """The reason why the answer is cut, empty when it is whole."""
-    place = _place(parsed)
-    if finish_reason == "length":
-        limit = f"{max_tokens:,} tokens" if max_tokens else "its token limit"
-        return f"The answer stopped at {limit}, {place}. Nothing below that block is read."
-    if parsed.open in ("tag", "table") or (parsed.open == "formula" and finish_reason != "stop"):
-        inside = {"tag": "in the middle of a tag", "table": "in the middle of a table", "formula": "in a formula"}
-        return f"The answer ends {inside[parsed.open]}, {place}. Nothing below that block is read."
-    return ""
+    inside = {"tag": "in the middle of a tag", "table": "in the middle of a table", "formula": "in a formula"}
+    if finish == "loop":
+        return f"The answer began to repeat itself and was cut there, {_place(parsed)}."
+    if finish == "length":
+        said = f"The answer stopped at {_limit(max_tokens)}"
+    elif finish == "cut":
+        said = "The connection ended before the answer did"
+    elif finish not in ("stop", None):
+        said = f'The engine broke the answer off ("{finish[:40]}")'
+    elif parsed.open in ("tag", "table") or (parsed.open == "formula" and finish != "stop"):
+        said = f"The answer ends {inside[parsed.open]}"
+    else:
+        return ""
+    return f"{said}, {_place(parsed)}.{' Nothing below that block is read.' if parsed.blocks else ''}"
 
 
 def _place(parsed: ParsedPage) -> str:

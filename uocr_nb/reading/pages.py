@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.confidence import with_confidence
@@ -62,7 +63,7 @@ def pages_from_answer(
         finish_reason=answer.finish_reason,
         max_tokens=max_tokens,
         blank=[image.blank for image in images],
-        alike=[False, *(one.sha256 == two.sha256 for one, two in zip(images, images[1:], strict=False))],
+        alike=[False, *(one.sha256 == two.sha256 for one, two in pairwise(images))],
         parsed=parsed,
     )
     told = (split.warning,) if split.warning else ()

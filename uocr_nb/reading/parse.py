@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from uocr_nb.document.grammar import ParsedPage, parse_answer
-from uocr_nb.document.halves import without_halves
-from uocr_nb.document.model import Document, Page, Status
-from uocr_nb.document.verdict import judge
+from uocr_nb.document.grammar import parse_answer
+from uocr_nb.document.model import Document, Page
+from uocr_nb.document.parts import parts_of
 from uocr_nb.errors import OptionError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["join_pages", "parse"]
+__all__ = ["parse"]
 
 _MOST_PAGES = 1_000
 """Where nobody says how many page images it is about: an engine that runs wild may open a page every six characters."""
@@ -63,55 +57,31 @@ def parse(
             "An answer is the text that an engine wrote, a str.",
             'uocr_nb.parse("<|det|>text [100, 100, 900, 200]<|/det|>Hello")',
         )
-    wanted = None if pages is None else _count(pages)
     parsed = parse_answer(answer)
-    answer = without_halves(answer)
-    ends = [page.start for page in parsed[1:]] + [len(answer)]
-    warnings: list[str] = []
-    if wanted is None:
-        wanted = min(len(parsed), _MOST_PAGES)
-        if wanted < len(parsed):
-            warnings.append(
-                f"The answer opens {len(parsed):,} pages; what is beyond page {wanted:,} is left out. "
-                "With pages=... as many are kept as it says."
-            )
-    elif wanted == 1 and len(parsed) > 1:
-        warnings.append(f"The answer opens {len(parsed)} pages for one page image; their blocks are put on one page.")
-        parsed, ends = [join_pages(parsed)], ends[-1:]
-    elif len(parsed) > wanted:
-        warnings.append(
-            f"The answer opens {len(parsed)} pages for {wanted} page images; what is beyond page {wanted} is left out."
+    wanted = min(len(parsed), _MOST_PAGES) if pages is None else _count(pages)
+    split = parts_of(answer, wanted, finish_reason=finish_reason, max_tokens=max_tokens, parsed=parsed)
+    warning = split.warning
+    if pages is None and wanted < len(parsed):
+        warning = (
+            f"The answer opens {len(parsed):,} pages; what is beyond page {wanted:,} is left out. "
+            "With pages=... as many are kept as it says."
         )
-    elif len(parsed) < wanted:
-        warnings.append(
-            f"The answer holds {len(parsed)} page{'' if len(parsed) == 1 else 's'} for {wanted} page images; "
-            "they are taken in order, and the rest is missing."
+    made = [
+        Page(
+            number,
+            number,
+            source,
+            size,
+            blocks=part.verdict.blocks,
+            status=part.verdict.status,
+            reason=part.verdict.reason,
+            warnings=part.warnings,
+            raw=part.raw,
+            finish_reason=part.finish_reason,
         )
-    made = []
-    for number, (part, end) in enumerate(zip(parsed[:wanted], ends, strict=False), 1):
-        raw = answer[part.start : end]
-        # Only the last page can be cut: a page mark after it shows that a page came to its end.
-        finish = finish_reason if number == len(parsed) else finish_reason and "stop"
-        verdict = judge(part, raw=raw, finish_reason=finish, max_tokens=max_tokens)
-        made.append(
-            Page(
-                number,
-                number,
-                source,
-                size,
-                blocks=verdict.blocks,
-                status=verdict.status,
-                reason=verdict.reason,
-                warnings=(*part.warnings, *verdict.warnings),
-                raw=raw,
-                finish_reason=finish,
-            )
-        )
-    made += [
-        Page(number, number, source, size, status=Status.MISSING, reason="The answer does not speak of this page.")
-        for number in range(len(made) + 1, wanted + 1)
+        for number, part in enumerate(split.parts, 1)
     ]
-    return Document(made, warnings=warnings)
+    return Document(made, warnings=[warning] if warning else [])
 
 
 def _count(pages: int) -> int:
@@ -126,14 +96,3 @@ def _count(pages: int) -> int:
             "uocr_nb.parse(answer, pages=2)",
         )
     return count
-
-
-def join_pages(parsed: Sequence[ParsedPage]) -> ParsedPage:
-    """One page that holds what an answer spread over several."""
-    return replace(
-        parsed[-1],
-        blocks=tuple(block for page in parsed for block in page.blocks),
-        warnings=tuple(warning for page in parsed for warning in page.warnings),
-        preamble=parsed[0].preamble,
-        start=parsed[0].start,
-    )
