@@ -7,8 +7,12 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
@@ -40,6 +44,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Answers kept by one test are not found by the next."""
+    folder = tempfile.mkdtemp(dir=_FOLDER)
+    monkeypatch.setenv("UOCR_CACHE_DIR", folder)
+    yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

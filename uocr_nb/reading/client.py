@@ -43,6 +43,8 @@ class RequestError(ReadingError):
         Whether asking again can help.
     wait : float or None
         Seconds that the server asked to wait.
+    lost : bool
+        Whether the connection was lost, so that nobody may be there any more.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class RequestError(ReadingError):
         status: int | None = None,
         again: bool = False,
         wait: float | None = None,
+        lost: bool = False,
     ) -> None:
         super().__init__(what, why, next)
         self.status = status
         self.again = again
         self.wait = wait
+        self.lost = lost
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,7 @@ def _told_as_request_errors(endpoint: Endpoint) -> Iterator[None]:
             f"The connection failed ({type(cause).__name__}).",
             "%uocr_status",
             again=True,
+            lost=True,
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise RequestError(

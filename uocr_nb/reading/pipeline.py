@@ -7,12 +7,14 @@ import concurrent.futures
 import contextlib
 import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from uocr_nb.config import settings
 from uocr_nb.document import registry
 from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.errors import SourceError
+from uocr_nb.reading.asking import recorded
 from uocr_nb.reading.pages import better
 from uocr_nb.reading.plan import Item, Options
 from uocr_nb.reading.progress import Progress
@@ -106,6 +108,11 @@ def ocr(
     max_tokens: int | None = None,
     concurrency: int | Literal["auto"] | None = None,
     password: str | None = None,
+    multi: bool | int | None = None,
+    blank: bool = False,
+    second_tries: int | None = None,
+    confidence: bool = False,
+    cache: bool | None = None,
     progress: bool | Watcher | None = None,
     show: str | None = None,
 ) -> Document:
@@ -113,8 +120,8 @@ def ocr(
 
     Parameters
     ----------
-    source : path, glob, folder, bytes, PIL image, numpy array, matplotlib figure, or a list of these
-        What to read.
+    source : path, glob, folder, http(s) URL, IIIF manifest, bytes, PIL image, numpy array, matplotlib figure, ...
+        What to read, or a list of these; see docs/inputs.md.
     endpoint : Endpoint, str or list, optional
         Where; several share the pages. Default: the current endpoint.
     pages : str, int or iterable of int, optional
@@ -126,11 +133,24 @@ def ocr(
     dpi : "auto" or float, optional
         Resolution of PDF pages.
     max_tokens : int, optional
-        Most tokens of one page's answer (8192).
+        Most tokens of one answer (8192; with `multi` 16384).
     concurrency : "auto" or int, optional
         Requests at once at each endpoint.
     password : str, optional
         Of encrypted PDFs.
+    multi : bool or int, optional
+        Several pages in one request, at most so many (True: as the engine's profile says, at most 8). It reads worse
+        than page by page, which is the default.
+    blank : bool
+        Ask for blank pages too; otherwise they are known before, noted, and not sent.
+    second_tries : int, optional
+        How often a page whose answer is not good is asked for once more (1), where the engine's profile knows another
+        way. The better answer is kept, all are recorded in `Page.tries`.
+    confidence : bool
+        Ask a GPU engine for the scores that become `Block.confidence`: the answer takes several times the bytes on the
+        wire (benchmarks/README.md). The embedded engine always gives them.
+    cache : bool, optional
+        False asks again for what was kept from earlier runs; see `uocr_nb.cache`.
     progress : bool or callable, optional
         Show how far it is (default: where somebody can see it), or a function that is called with it.
     show : str, optional
@@ -161,17 +181,22 @@ def ocr(
             max_tokens=max_tokens,
             concurrency=concurrency,
             password=password,
+            multi=multi,
+            blank=blank,
+            second_tries=second_tries,
+            confidence=confidence,
+            cache=cache,
         ),
     )
     watcher = _watcher(progress)
     try:
         for _ in _events(run):
-            watcher(run.progress(), run.pages_so_far())
+            watcher(run.progress(), run.tally.pages())
     except KeyboardInterrupt:
         with held_interrupts():
             _keep(run, show)
         raise
-    watcher(run.progress(), run.pages_so_far())
+    watcher(run.progress(), run.tally.pages())
     return _keep(run, show)
 
 
@@ -189,11 +214,11 @@ async def aocr(
     async with contextlib.aclosing(_aevents(run)) as events:
         try:
             async for _ in events:
-                watcher(run.progress(), run.pages_so_far())
+                watcher(run.progress(), run.tally.pages())
         except asyncio.CancelledError:
             _keep(run, show)
             raise
-    watcher(run.progress(), run.pages_so_far())
+    watcher(run.progress(), run.tally.pages())
     return _keep(run, show)
 
 
@@ -224,7 +249,10 @@ def last() -> Document | None:
 
 
 def retry(document: Document, endpoint: Any = None) -> None:
-    """Ask again for the pages of `document` that are not ok; the better reading of each stays in place."""
+    """Ask again for the pages of `document` that are not ok; the better reading of each stays in place.
+
+    Kept answers are passed over. What it costs is added to the document's `meta`, and each reading to `Page.tries`.
+    """
     bad = [page for page in document.pages if page.status is not Status.OK]
     for page in bad:
         if page.origin is None:
@@ -237,14 +265,31 @@ def retry(document: Document, endpoint: Any = None) -> None:
         return
     spec = bad[0].origin[1]
     options = Options.checked(
-        mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=document.meta.get("max_tokens")
+        mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=_max_tokens(document), blank=True, cache=False
     )
     items = [Item(page.position, page.origin[0], page.number) for page in bad]
     run = Run(None, endpoint, options, items=items, spec=spec)
     old = {page.position: page for page in bad}
-    for new in _events(run):
-        if new is not None:
-            document.put(better(old[new.position], new))
+    try:
+        for new in _events(run):
+            if new is not None:
+                document.put(_better(old[new.position], new))
+    finally:
+        run.charge(document)
+
+
+def _max_tokens(document: Document) -> int | None:
+    """The most tokens of an answer that the document was read with, where the user named them."""
+    return document.meta.get("max_tokens") if document.meta.get("max_tokens_named") else None
+
+
+def _better(old: Page, new: Page) -> Page:
+    """The better of two readings, with both recorded where both came from an answer."""
+    kept = better(old, new)
+    readings = [page for page in (old, new) if page.raw or page.finish_reason]
+    if len(readings) < len((old, new)):
+        return kept
+    return replace(kept, tries=(*recorded(old, kept=kept is old), *recorded(new, kept=kept is new)))
 
 
 def _keep(run: Run, show: str | None) -> Document:

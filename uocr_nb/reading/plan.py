@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uocr_nb.config import MODES, settings
 from uocr_nb.document.model import Page, Status
-from uocr_nb.errors import OptionError, SourceError
+from uocr_nb.errors import OptionError
 from uocr_nb.sources import RenderSpec, parse_pages, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from uocr_nb.sources import Renderer, Source
+    from uocr_nb.errors import SourceError
+    from uocr_nb.sources import Opened, Source
 
-__all__ = ["Item", "Options", "open_sources", "page_spec"]
+__all__ = ["Item", "Options", "open_source", "page_spec"]
 
+
+MULTI_MODES = ("base", "small", "tiny")
+"""Image modes that take several pages; the two others cut a page into tiles, and engines refuse that."""
 
 MULTI_TOKENS = 16_384
 """Most tokens of the answer to a request for several pages (SGLang's recipe for this model)."""
@@ -131,43 +135,26 @@ def page_spec(pages: str | int | Iterable[int] | None) -> str | None:
     return ",".join(str(int(number)) for number in pages)
 
 
-def open_sources(sources: Sequence[Source], options: Options, renderer: Renderer) -> list[Item]:
-    """Open each source and list its pages.
-
-    A source that cannot be opened is one failed page, unless it is the only one.
+def open_source(
+    source: Source, opened: Opened | None, error: SourceError | None, position: int, options: Options
+) -> list[Item]:
+    """The pages of a source, the first of them at `position`; for one that could not be opened a failed page.
 
     Raises
     ------
-    SourceError
-        When no source could be opened.
     OptionError
-        When ``pages`` names a page that a source does not have.
+        When ``pages`` names a page that it does not have.
     """
-    items: list[Item] = []
-    errors: list[SourceError] = []
-    for source in sources:
-        try:
-            opened = renderer.open(source)
-        except SourceError as error:
-            errors.append(error)
-            position = len(items) + 1
-            reason = f"{error.what} {error.why}".strip()
-            stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason)
-            items.append(Item(position, source, 1, failed=stand_in))
-            continue
-        # A single picture has no pages to choose from, so that `--pages 2-3` may stand beside a folder of both.
-        spec = options.pages if opened.pages > 1 or opened.kind == "pdf" else None
-        for n, number in enumerate(parse_pages(spec, opened.pages)):
-            items.append(Item(len(items) + 1, source, number, notes=opened.notes if n == 0 else ()))
-    if errors and len(errors) == len(sources):
-        if len(errors) == 1:
-            raise errors[0]
-        raise SourceError(
-            f"None of the {len(errors)} sources could be read.",
-            f"The first: {errors[0].what} {errors[0].why}".strip(),
-            errors[0].next,
-        )
-    return items
+    if opened is None:
+        reason = f"{error.what} {error.why}".strip() if error else ""
+        stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason)
+        return [Item(position, source, 1, failed=stand_in)]
+    # A single picture has no pages to choose from, so that `--pages 2-3` may stand beside a folder of both.
+    spec = options.pages if opened.pages > 1 or opened.kind == "pdf" else None
+    return [
+        Item(position + n, source, number, notes=opened.notes if n == 0 else ())
+        for n, number in enumerate(parse_pages(spec, opened.pages))
+    ]
 
 
 def sources_of(given: Any, password: str | None) -> list[Source]:
@@ -177,7 +164,10 @@ def sources_of(given: Any, password: str | None) -> list[Source]:
 
 def spec_of(options: Options) -> RenderSpec:
     """How pages are rendered under `options`."""
-    return RenderSpec(dpi=options.dpi, mode=options.mode)
+    mode = options.mode
+    if options.multi is not None and mode not in MULTI_MODES:
+        mode = MULTI_MODES[0]
+    return RenderSpec(dpi=options.dpi, mode=mode)
 
 
 def _number(name: str, value: Any, least: float, most: float) -> float:

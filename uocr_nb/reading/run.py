@@ -1,62 +1,54 @@
-"""One call: its pages rendered a little ahead, several asked at once, and what has come back."""
+"""One call: its pages rendered a little ahead, asked for wherever there is room, and what has come back."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.model import Document, Page, Status
-from uocr_nb.errors import EndpointError, OptionError, SourceError
+from uocr_nb.errors import EndpointError, SourceError
 from uocr_nb.reading import client
-from uocr_nb.reading.pages import page_from_answer, page_without_answer
-from uocr_nb.reading.plan import Item, Options, open_sources, sources_of, spec_of
+from uocr_nb.reading.asking import Window, body_of, decide, smaller_spec
+from uocr_nb.reading.desk import Desk, the_desk
+from uocr_nb.reading.kept import Kept
+from uocr_nb.reading.pages import page_without_answer, pages_from_answer
+from uocr_nb.reading.plan import Item, Options, sources_of, spec_of
 from uocr_nb.reading.progress import Progress
-from uocr_nb.serving import start
-from uocr_nb.sources import PageImage, RenderSpec, Source, default_renderer
+from uocr_nb.reading.supply import Supply
+from uocr_nb.reading.tally import Tally
+from uocr_nb.reading.whereto import endpoints_for, raise_failure, raise_if_gone, wait_until_back
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from uocr_nb.serving.endpoint import Endpoint
+    from uocr_nb.sources import PageImage, RenderSpec
 
-__all__ = ["End", "Run", "endpoints_for"]
+__all__ = ["End", "Run"]
 
-_TRIES = 3
-"""Times that one page is asked for before it is failed."""
+BLANK = "blank, not asked"
+"""The note on a page that holds nothing but paper."""
 
-_AHEAD = 2
-"""Pages rendered beyond those being asked, so that the endpoint never waits for the next one."""
+PATIENCE = 600.0
+"""Seconds that an endpoint which has answered is waited for when it does not answer any more."""
+
+_SHORT_PATIENCE = 10.0
+"""The same for one that has not answered in this run."""
+
+_CUT = "The connection ended before the answer did."
+
+_PAGE_TOKENS = 273
+"""Prompt tokens of a page in mode base, where the profile does not say (16 rows of 17, and one)."""
+
+_AHEAD_BYTES = 64 * 1024 * 1024
+"""Bytes of page images that wait to be sent, at most (but for one page)."""
 
 
 class End:
     """Says that no more pages come."""
-
-
-class _Slots:
-    """The requests that may be under way at once, handed out in the order they are asked for.
-
-    A queue would not do: a newcomer may take from it before the one that was woken up.
-    """
-
-    def __init__(self, endpoints: Sequence[Endpoint], each: int | None) -> None:
-        counts = {endpoint.id: each or endpoint.slots for endpoint in endpoints}
-        # One of each in turn, so that several endpoints share the first pages already.
-        self._free = deque(
-            endpoint for turn in range(max(counts.values())) for endpoint in endpoints if turn < counts[endpoint.id]
-        )
-        self.count = len(self._free)
-        self._fair = asyncio.Semaphore(self.count)
-
-    async def take(self) -> Endpoint:
-        await self._fair.acquire()
-        return self._free.popleft()
-
-    def give(self, endpoint: Endpoint) -> None:
-        self._free.append(endpoint)
-        self._fair.release()
 
 
 class Run:
@@ -73,17 +65,21 @@ class Run:
     ) -> None:
         self.options = options
         self.endpoints = endpoints_for(endpoint)
-        self.sources: Sequence[Source] = sources_of(given, options.password) if items is None else ()
         self.spec: RenderSpec = spec or spec_of(options)
-        self.items: list[Item] = items or []
-        self.done: dict[int, Page] = {}
-        self.reading: set[int] = set()
-        self.pieces = 0
-        self.began = time.monotonic()
-        self.seconds: float | None = None
+        self._supply = Supply(sources_of(given, options.password) if items is None else (), items or [], options)
+        self.tally = Tally()
+        self._kept = Kept(options)
         self.error: client.RequestError | None = None
-        self.unreadable: list[SourceError] = []
         self.warnings = [warning for point in self.endpoints for warning in self._doubts(point)]
+        self._ready: deque[Window] = deque()
+        self._asked: dict[Window, Endpoint] = {}
+        self._answered: set[Endpoint] = set()
+        self._gone: set[Endpoint] = set()
+        self._lost: client.RequestError | None = None
+        self._mine: Counter[Endpoint] = Counter()
+        self._watches: dict[Endpoint, asyncio.Task[None]] = {}
+        self._open = 0
+        """Windows that have no answer yet, wherever they are."""
 
     def _doubts(self, endpoint: Endpoint) -> Iterator[str]:
         if self.options.prompt:
@@ -91,225 +87,391 @@ class Run:
         modes = endpoint.profile.modes
         if modes and self.options.mode not in modes:
             yield f"{endpoint.name} has no image mode {self.options.mode}; its own is used."
+        if self.options.multi is not None and endpoint.profile.multi == "pages":
+            yield endpoint.profile.multi_note
 
     # -- on the background loop ------------------------------------------------------------------------------------
 
     async def drive(self, tell: Callable[[Any], None]) -> None:
         """Read every page; `tell` gets each Page as it is done and End at the end, however it comes."""
-        self.began = time.monotonic()
+        self.tally.start()
+        self._tell = tell
+        self._moved = asyncio.Event()
+        self._desk = the_desk()
+        self._group = asyncio.TaskGroup()
         try:
-            if self.sources:
-                self.items = await asyncio.to_thread(open_sources, self.sources, self.options, default_renderer())
-            slots = _Slots(self.endpoints, self.options.concurrency)
-            room = asyncio.Semaphore(slots.count + _AHEAD)
-            async with asyncio.TaskGroup() as group:
-                for item in self.items:
-                    await room.acquire()
-                    image = await self._image(item)
-                    if isinstance(image, Page):
-                        self._finish(image, tell)
-                        room.release()
-                    else:
-                        group.create_task(self._read(item, image, slots, room, tell))
+            async with self._group:
+                self._desk.join(self)
+                try:
+                    await self._produce()
+                    while self._open:
+                        await self._move()
+                finally:
+                    self._desk.leave(self)
+                for watch in self._watches.values():
+                    watch.cancel()
         except ExceptionGroup as group_error:
             raise group_error.exceptions[0] from None
         finally:
-            self.seconds = time.monotonic() - self.began
+            self.tally.stop()
             tell(End)
-        if self.unreadable and len(self.unreadable) == len(self.items):
-            raise self.unreadable[0]
-        if self.error is not None and not any(page.raw or page.blocks for page in self.done.values()):
+        self._supply.raise_if_unreadable()
+        if self.error is not None and not any(page.raw or page.blocks for page in self.tally.done.values()):
             raise EndpointError(self.error.what, self.error.why, self.error.next)
 
-    async def _image(self, item: Item) -> PageImage | Page:
+    async def _produce(self) -> None:
+        """Draw the pages a little ahead of those being asked, so that an endpoint never waits for the next one."""
+        async for group in self._supply.groups():
+            for batch in self._batches(group):
+                while self._full():
+                    await self._move()
+                drawn = [(item, image) for item in batch if (image := await self._draw(item)) is not None]
+                if not drawn:
+                    continue
+                items, images = zip(*drawn, strict=True)
+                window = Window(items, images, self.options.max_tokens)
+                if not await self._remembered(window):
+                    self._open += 1
+                    self._ready.append(window)
+                    self._desk.dispatch()
+
+    def _batches(self, group: list[Item]) -> list[tuple[Item, ...]]:
+        """The pages of one source as they go together in a request."""
+        if self.options.multi is None:
+            return [(item,) for item in group]
+        from uocr_nb.reading.windows import plan_windows
+
+        profile = self.endpoints[0].profile
+        most = self.options.multi or profile.window
+        page_tokens = dict(profile.page_tokens).get(self.spec.mode, _PAGE_TOKENS)
+        windows = plan_windows(
+            len(group), most=most, context=profile.context, page_tokens=page_tokens, max_tokens=self.options.max_tokens
+        )
+        return [tuple(group[n] for n in window) for window in windows]
+
+    def _full(self) -> bool:
+        """Whether enough pages wait to be sent: one for each request that may be under way, and not too many bytes."""
+        if not self._ready:
+            return False
+        at_once = self.options.concurrency
+        ahead = sum(at_once or int(self._desk.gate(endpoint).limit) for endpoint in self._usable())
+        return len(self._ready) >= max(2, ahead) or sum(window.size for window in self._ready) > _AHEAD_BYTES
+
+    async def _move(self) -> None:
+        """Wait until something has come about."""
+        self._moved.clear()
+        await self._moved.wait()
+
+    async def _draw(self, item: Item) -> PageImage | None:
+        """The page image to ask for; None when the page has its status without that."""
         if item.failed is not None:
-            return item.failed
+            self.tally.unasked += 1
+            self._finish(item.failed)
+            return None
+        if self._lost is not None:
+            self._finish(self._without_image(item, Status.FAILED, _not_asked(self._lost)))
+            return None
         try:
-            image = await asyncio.to_thread(default_renderer().render, item.source, item.number, self.spec)
+            image = await self._supply.image(item, self.spec)
         except SourceError as error:
-            self.unreadable.append(error)
-            return self._without_image(item, Status.FAILED, f"{error.what} {error.why}".strip())
-        return replace(image, notes=(*item.notes, *image.notes)) if item.notes else image
+            self.tally.unasked += 1
+            self._finish(self._without_image(item, Status.FAILED, f"{error.what} {error.why}".strip()))
+            return None
+        if image.blank and not self.options.blank:
+            page = page_without_answer(item.position, image, self.spec, Status.OK, "")
+            self.tally.unasked += 1
+            self._finish(replace(page, warnings=(*page.warnings, BLANK)))
+            return None
+        return image
 
-    async def _read(
-        self,
-        item: Item,
-        image: PageImage,
-        slots: _Slots,
-        room: asyncio.Semaphore,
-        tell: Callable[[Any], None],
-    ) -> None:
-        endpoint = await slots.take()
-        self.reading.add(item.position)
-        endpoint.in_flight += 1
-        try:
-            page = await self._page(endpoint, item, image)
-        finally:
-            endpoint.in_flight -= 1
-            self.reading.discard(item.position)
-            slots.give(endpoint)
-            room.release()
-        self._finish(page, tell)
+    async def _remembered(self, window: Window) -> bool:
+        """Whether the pages of `window` come from answers that were kept, and are all ok."""
+        for endpoint in self._usable():
+            answer = await self._kept.get(window, endpoint)
+            pages = self._pages(window, answer) if answer else []
+            if pages and all(page.status is Status.OK for page in pages):
+                self.tally.cached += len(pages)
+                for page in pages:
+                    self._finish(page)
+                return True
+        return False
 
-    async def _page(self, endpoint: Endpoint, item: Item, image: PageImage) -> Page:
-        if self.error is not None and not self._alive():
-            return page_without_answer(
-                item.position,
-                image,
-                self.spec,
-                Status.FAILED,
-                f"Not asked: {self.error.what[0].lower()}{self.error.what[1:]}",
-            )
-        body = endpoint.profile.request(
-            [_data_url(image)],
-            mode=self.options.mode,
-            prompt=self.options.prompt,
-            max_tokens=self.options.max_tokens,
-            model=endpoint.model,
-        )
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    def start_one(self, desk: Desk) -> bool:
+        """Send the next window where there is room; the desk calls it in its turn."""
+        if not self._ready:
+            return False
+        free = []
+        for endpoint in self._usable():
+            gate = desk.gate(endpoint)
+            if gate.down:
+                self._watch(endpoint)
+            elif gate.room(self.options.concurrency, self._mine[endpoint]):
+                free.append((gate.active / gate.limit, endpoint))
+        if not free:
+            return False
+        endpoint = min(free, key=lambda pair: pair[0])[1]
+        window = self._ready.popleft()
+        window.parts = []
+        self._asked[window] = endpoint
+        self._mine[endpoint] += 1
+        endpoint.in_flight += len(window.items)
+        gate = desk.gate(endpoint)
+        gate.active += 1
+
+        def give_back(_task: Any) -> None:
+            # By a callback, because a task that is cancelled before its first step runs nothing of its own.
+            gate.active -= 1
+            self._mine[endpoint] -= 1
+            endpoint.in_flight -= len(window.items)
+            self._asked.pop(window, None)
+            self._moved.set()
+            desk.dispatch()
+
+        self._group.create_task(self._ask(endpoint, window)).add_done_callback(give_back)
+        self._moved.set()
+        return True
+
+    async def _ask(self, endpoint: Endpoint, window: Window) -> None:
+        began = time.monotonic()
         try:
-            answer = await self._patient(endpoint, body)
+            raise_failure(endpoint)
+            body = await self._body(window, endpoint)
+            self.tally.requests += 1
+            answer = await client.ask(endpoint, body, on_text=window.parts.append)
+            self.tally.pieces += len(window.parts)
+            self.tally.tokens += answer.tokens or 0
+            if answer.finish_reason == "cut":
+                window.cut = _longer(window.cut, answer)
+                raise client.RequestError(_CUT, again=True, lost=True)  # noqa: TRY301 - a lost connection as any other
         except client.RequestError as error:
-            if error.status is None or error.status in (401, 404):
-                self.error = error
-            reason = f"{error.what} {error.why}".strip()
-            return page_without_answer(item.position, image, self.spec, Status.FAILED, reason)
-        endpoint.pages_read += 1
-        return page_from_answer(item.position, image, self.spec, answer, max_tokens=self.options.max_tokens)
+            await self._refused(endpoint, window, error, began)
+        else:
+            self._desk.gate(endpoint).answered(answer.first, answer.seconds)
+            self._answered.add(endpoint)
+            endpoint.pages_read += len(window.items)
+            await self._settle(endpoint, window, answer)
 
-    def _alive(self) -> bool:
-        return any(endpoint.state == "ready" for endpoint in self.endpoints) and (
-            self.error is None or self.error.status not in (401, 404)
-        )
+    async def _body(self, window: Window, endpoint: Endpoint) -> dict[str, Any]:
+        try:
+            return body_of(window, endpoint, self.options)
+        except OSError:
+            # The picture was cleared away meanwhile: it is drawn again.
+            window.images = tuple([await self._redrawn(item) for item in window.items])
+            return body_of(window, endpoint, self.options)
 
-    async def _patient(self, endpoint: Endpoint, body: dict[str, Any]) -> client.Answer:
-        """Ask; ask again where that can help, after the time the server names or a growing one."""
-        for attempt in range(1, _TRIES + 1):
-            _raise_failure(endpoint)
+    async def _redrawn(self, item: Item, spec: RenderSpec | None = None) -> PageImage:
+        try:
+            return await self._supply.image(item, spec or self.spec)
+        except SourceError as error:
+            raise client.RequestError(error.what, error.why, error.next, status=0) from None
+
+    async def _settle(self, endpoint: Endpoint, window: Window, answer: client.Answer) -> None:
+        """Take the pages of an answer, or ask once more where that may give better ones."""
+        pages = self._pages(window, answer)
+        if len(pages) > 1:
+            await self._settle_many(endpoint, window, answer, pages)
+            return
+        more = window.once_more(pages[0], endpoint, self.options)
+        if more is not None:
+            self._ready.appendleft(more)
+            return
+        page = window.best(pages[0], self.options)
+        self._open -= 1
+        self._finish(page)
+        if pages[0].status is Status.OK:
+            await self._kept.put(window, endpoint, answer)
+
+    async def _settle_many(
+        self, endpoint: Endpoint, window: Window, answer: client.Answer, pages: Sequence[Page]
+    ) -> None:
+        """Keep the pages of a window that are sure, and ask for the others in smaller windows."""
+        from uocr_nb.reading.windows import split
+
+        again = split([page.status is Status.OK for page in pages])
+        asked = {n for part in again for n in part}
+        self._open += len(again) - 1
+        for part in reversed(again):
+            self._ready.appendleft(window.some(part))
+        for n, page in enumerate(pages):
+            if n not in asked:
+                self._finish(page)
+        if not again:
+            await self._kept.put(window, endpoint, answer)
+
+    def _pages(self, window: Window, answer: client.Answer) -> list[Page]:
+        positions = [item.position for item in window.items]
+        return pages_from_answer(positions, window.images, self.spec, answer, max_tokens=window.max_tokens)
+
+    # -- faults ----------------------------------------------------------------------------------------------------
+
+    async def _refused(self, endpoint: Endpoint, window: Window, error: client.RequestError, began: float) -> None:
+        """Do about a request that failed what can be done."""
+        if error.lost or error.status == 404 or (error.status or 0) >= 500:
             try:
-                return await client.ask(endpoint, body, on_text=self._count)
-            except client.RequestError as error:
-                if error.status in (None, 404) or error.status >= 500:
-                    await _raise_if_gone(endpoint)
-                if not error.again or attempt == _TRIES or endpoint.state != "ready":
-                    raise
-                await asyncio.sleep(error.wait if error.wait is not None else 0.5 * 2**attempt)
-        raise AssertionError("unreachable")  # pragma: no cover
+                await raise_if_gone(endpoint)
+            except client.RequestError as failure:
+                error = failure
+        move = decide(window, error, answered=endpoint in self._answered)
+        window.lost += error.lost
+        match move.what:
+            case "again":
+                window.refused += not error.lost
+                asyncio.get_running_loop().call_later(move.delay, self._put_back, window)
+                return
+            case "busy":
+                window.busy += 1
+                self._desk.gate(endpoint).refused(began, move.delay)
+            case "down":
+                self._desk.gate(endpoint).down = True
+                self._watch(endpoint)
+            case "stop":
+                self._leave_endpoint(endpoint, error)
+            case "fewer" | "shrink" if await self._made_smaller(window, move.what):
+                pass
+            case _:
+                self._divide_or_give_up(window, error)
+                return
+        self._put_back(window)
 
-    def _count(self, _text: str) -> None:
-        self.pieces += 1
+    async def _made_smaller(self, window: Window, how: str) -> bool:
+        """Ask for fewer tokens, or send a smaller picture; whether that was possible."""
+        if how == "fewer":
+            window.max_tokens //= 2
+            told = f"The endpoint takes no longer answer than {window.max_tokens:,} tokens."
+        else:
+            before = window.images[0]
+            try:
+                smaller = await self._redrawn(window.items[0], smaller_spec(self.spec, [before.size]))
+            except client.RequestError:
+                return False
+            if max(smaller.size) >= max(before.size):
+                return False
+            # The hash of the first picture stays, by which the answer is found again.
+            window.images, window.shrunk = (smaller,), before.sha256
+            size = f"{smaller.size[0]:,} x {smaller.size[1]:,} pixels"
+            told = f"The endpoint refused the page image as too large; it was sent at {size}."
+        window.notes = (*window.notes, told)
+        return True
 
-    def _finish(self, page: Page, tell: Callable[[Any], None]) -> None:
-        self.done[page.position] = page
-        tell(page)
+    def _divide_or_give_up(self, window: Window, error: client.RequestError) -> None:
+        if len(window.items) > 1:
+            self._open += 1
+            for half in reversed(window.halves()):
+                self._put_back(half)
+        else:
+            self._give_up(window, error)
+
+    def _put_back(self, window: Window) -> None:
+        if self._lost is not None:
+            self._give_up(window, self._lost)
+            return
+        self._ready.appendleft(window)
+        self._desk.dispatch()
+
+    def _give_up(self, window: Window, error: client.RequestError) -> None:
+        """Give the pages of `window` the status that they are left with."""
+        self._open -= 1
+        for item, image in zip(window.items, window.images, strict=True):
+            if window.cut is not None and len(window.items) == 1:
+                page = self._pages(window, window.cut)[0]
+            else:
+                reason = _not_asked(error) if error is self._lost else f"{error.what} {error.why}".strip()
+                page = page_without_answer(item.position, image, self.spec, Status.FAILED, reason)
+            self._finish(window.best(page, self.options))
+
+    def _usable(self) -> list[Endpoint]:
+        return [endpoint for endpoint in self.endpoints if endpoint not in self._gone]
+
+    def _leave_endpoint(self, endpoint: Endpoint, error: client.RequestError) -> None:
+        """Ask nothing more of `endpoint`; where no other is left, the pages that wait have failed."""
+        self._gone.add(endpoint)
+        self.error = error
+        if not self._usable():
+            self._lost = error
+            while self._ready:
+                self._give_up(self._ready.popleft(), error)
+        self._moved.set()
+
+    def _watch(self, endpoint: Endpoint) -> None:
+        """Look out for an endpoint that does not answer, until it does."""
+        if endpoint not in self._watches:
+            self._watches[endpoint] = self._group.create_task(self._look_out(endpoint))
+
+    async def _look_out(self, endpoint: Endpoint) -> None:
+        patience = PATIENCE if endpoint in self._answered else _SHORT_PATIENCE
+        try:
+            await wait_until_back(endpoint, patience)
+        except client.RequestError as error:
+            self._leave_endpoint(endpoint, error)
+        finally:
+            self._watches.pop(endpoint, None)
+        self._desk.gate(endpoint).down = False
+        self._desk.dispatch()
+
+    def _finish(self, page: Page) -> None:
+        self.tally.add(page)
+        self._tell(page)
+        self._moved.set()
 
     # -- for the caller --------------------------------------------------------------------------------------------
 
     def progress(self) -> Progress:
         """How far it is at this moment, in numbers."""
-        pages = list(self.done.values())
+        asked, tally = list(self._asked), self.tally
         return Progress(
-            total=len(self.items) or 0,
-            done=len(pages),
-            not_ok=sum(page.status is not Status.OK for page in pages),
-            seconds=self.seconds if self.seconds is not None else time.monotonic() - self.began,
-            reading=tuple(sorted(self.reading)),
-            tokens=self.pieces,
-            cost=self._cost(),
+            total=self._supply.total,
+            done=len(tally.done),
+            not_ok=tally.not_ok,
+            seconds=tally.seconds,
+            reading=tuple(sorted(item.position for window in asked for item in window.items)),
+            tokens=tally.pieces + sum(len(window.parts) for window in asked),
+            cost=tally.cost(self.endpoints),
+            cached=tally.cached,
+            unasked=tally.unasked,
+            waiting=self._waiting(),
+            look=self._so_far,
         )
 
-    def pages_so_far(self) -> list[Page]:
-        """The pages that have a status, in page order."""
-        return [self.done[position] for position in sorted(self.done)]
+    def _so_far(self) -> tuple[Page, ...]:
+        pages = [page for window in list(self._asked) for page in window.so_far(self.spec)]
+        return tuple(sorted(pages, key=lambda page: page.position))
+
+    def _waiting(self) -> str:
+        names = [endpoint.name for endpoint in list(self._watches)]
+        if not names or len(names) < len(self._usable()):
+            return ""
+        left = self._supply.total - len(self.tally.done)
+        many = f"{left:,} pages wait" if left != 1 else "1 page waits"
+        verb = "does" if len(names) == 1 else "do"
+        return f"{' and '.join(names)} {verb} not answer; {many}. Interrupt the cell; pages that are done are kept."
 
     def document(self, show: str) -> Document:
         """The document as it stands: a page that was not reached is there, and says so."""
+        why = "The reading was interrupted before this page."
         pages = [
-            self.done.get(item.position)
-            or self._without_image(item, Status.MISSING, "The reading was interrupted before this page.")
-            for item in self.items
+            self.tally.done.get(item.position) or self._without_image(item, Status.MISSING, why)
+            for item in [*self._supply.items, *self._supply.rest()]
         ]
-        return Document(pages, meta=self._meta(pages), show=show, warnings=dict.fromkeys(self.warnings))
+        meta = self.tally.meta(self.endpoints, self.options)
+        return Document(pages, meta=meta, show=show, warnings=dict.fromkeys(self.warnings))
+
+    def charge(self, document: Document) -> None:
+        """Add what this call took to the `meta` of a document that was there before."""
+        for name, value in self.tally.meta(self.endpoints, self.options).items():
+            if name in ("requests", "tokens", "seconds", "cost") and value is not None:
+                document.meta[name] = (document.meta.get(name) or 0) + value
 
     def _without_image(self, item: Item, status: Status, reason: str) -> Page:
         """A page that was not rendered; it knows where it comes from, so that it can be asked for again."""
         origin = (item.source, self.spec)
         return Page(item.position, item.number, item.source.name, (0, 0), status=status, reason=reason, origin=origin)
 
-    def _cost(self) -> float | None:
-        """US dollars of this run: the time of each endpoint that has a price."""
-        prices = [endpoint.price for endpoint in self.endpoints if endpoint.price]
-        if not prices:
-            return None
-        seconds = self.seconds if self.seconds is not None else time.monotonic() - self.began
-        return sum(prices) * seconds / 3600
 
-    def _meta(self, pages: Sequence[Page]) -> dict[str, Any]:
-        first = self.endpoints[0]
-        return {
-            "engine": "+".join(dict.fromkeys(endpoint.engine for endpoint in self.endpoints)),
-            "endpoint": "+".join(endpoint.name for endpoint in self.endpoints),
-            "model": first.model,
-            "revision": getattr(first, "revision", None),
-            "mode": self.options.mode,
-            "prompt": self.options.prompt,
-            "max_tokens": self.options.max_tokens,
-            "tokens": sum(page.tokens or 0 for page in pages),
-            "seconds": round(self.seconds or 0.0, 3),
-            "cost": self._cost(),
-        }
+def _not_asked(error: client.RequestError) -> str:
+    return f"Not asked: {error.what[0].lower()}{error.what[1:]}"
 
 
-def endpoints_for(endpoint: Any) -> list[Endpoint]:
-    """The endpoints a call shall use: those given (objects or names), else the current one.
-
-    Raises
-    ------
-    EndpointError
-        When there is none.
-    """
-    if endpoint is None:
-        running = start.current()
-        if running is None:
-            raise EndpointError(
-                "No endpoint is running.",
-                "Pages are read by an engine, and none was started in this kernel.",
-                "%uocr_serve        (in Python: uocr_nb.serve())",
-            )
-        return [running]
-    if isinstance(endpoint, str):
-        endpoint = [start.find(name.strip()) for name in endpoint.split(",") if name.strip()]
-    if isinstance(endpoint, Iterable):
-        found = [point for one in endpoint for point in endpoints_for(one)]
-        if not found:
-            raise OptionError(
-                "No endpoint was named.", "The list is empty.", "Leave endpoint= out for the current one."
-            )
-        return found
-    if not hasattr(endpoint, "profile"):
-        raise OptionError(
-            f"endpoint={endpoint!r} is no endpoint.",
-            "It is what uocr_nb.serve returned, its name, or a list of these.",
-            "uocr_nb.endpoints()",
-        )
-    if endpoint.failure is not None and endpoint.state == "failed":
-        raise endpoint.failure
-    if endpoint.state in ("stopped", "stopping", "failed"):
-        raise EndpointError(f"{endpoint.name} is {endpoint.state}.", "It reads no more pages.", "%uocr_serve")
-    return [endpoint]
-
-
-async def _raise_if_gone(endpoint: Endpoint) -> None:
-    """Say why an engine that we started has gone, which tells more than the broken request that is its first sign."""
-    if endpoint.host != "url" and not await endpoint.still_there():
-        _raise_failure(endpoint)
-
-
-def _raise_failure(endpoint: Endpoint) -> None:
-    failure = endpoint.failure
-    if endpoint.state == "failed" and failure is not None:
-        raise client.RequestError(failure.what, failure.why, failure.next)
-
-
-def _data_url(image: PageImage) -> str:
-    return f"data:{image.mime};base64,{base64.b64encode(image.file.read_bytes()).decode('ascii')}"
+def _longer(one: client.Answer | None, other: client.Answer) -> client.Answer:
+    return one if one is not None and len(one.text) >= len(other.text) else other
