@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as hypothesis_settings
+from scripted import Reply, engine
 from traitlets.config import Config
 
 import uocr_nb
@@ -407,3 +409,27 @@ def test_it_shows_itself_in_words(cache: AnswerCache) -> None:
     assert "uocr.cache.clear()" in shown["text/plain"]
     assert "<" not in shown["text/plain"]
     assert shown["text/html"].startswith("<div")
+
+
+# -- a real call -------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_of_an_endpoint_is_in_no_file(
+    tmp_path: Path, pictures: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UOCR_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOME_KEY", "sk-not-to-be-kept")
+    with engine(lambda _number, _body: Reply(TEXT)) as running:
+        endpoint = uocr_nb.serve(running.url, engine="cpu", api_key_env="SOME_KEY")
+        first = uocr_nb.ocr(pictures[:2], endpoint=endpoint)
+        asked = len(running.bodies)
+        again = uocr_nb.ocr(pictures[:2], endpoint=endpoint)
+        assert len(running.bodies) == asked
+        endpoint.stop()
+    assert [page.text for page in again.pages] == [page.text for page in first.pages]
+    kept = files(uocr_nb.cache)
+    assert len(kept) == 2
+    for path in (path for path in (tmp_path / "cache").rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        told = zlib.decompress(data.partition(b"\n")[2][64:]) if path in kept else b""
+        assert b"sk-not" not in data + told + str(path).encode()
