@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import ImageChops
 
+from uocr_nb.sources.blank import is_blank
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -53,6 +55,7 @@ def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
         "mime": mime,
         "notes": drawn.notes,
         "ink": ink_share(grey),
+        "blank": drawn.sure and is_blank(grey),
     }
 
 

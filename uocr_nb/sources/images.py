@@ -118,7 +118,7 @@ class PictureFile:
             notes.append(f"The picture is only {min(image.size)} pixels slim; white was added around it.")
             image = padded(image)
         quality = 95 if self._format in _JPEGS else 92
-        return Drawn(image, None, notes, quality=quality, original=original)
+        return Drawn(image, None, notes, quality=quality, original=original, sure=not frame.damaged)
 
     def _open(self) -> Any:
         try:

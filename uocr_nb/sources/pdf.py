@@ -35,7 +35,10 @@ _MARKS = (b"/XFA", b"/NeedsRendering true", b"/UserUnit", b"/Collection")
 
 @dataclass
 class Drawn:
-    """A page as it was drawn: the picture, its resolution, notes, and whatever must live as long as the picture."""
+    """A page as it was drawn: the picture, its resolution, notes, and whatever must live as long as the picture.
+
+    `sure` is False where the picture may not show what is on the page, so that nothing seen does not mean blank.
+    """
 
     image: Image
     dpi: float | None
@@ -43,6 +46,7 @@ class Drawn:
     quality: int = 90
     original: bytes | None = None
     hold: Any = None
+    sure: bool = True
 
 
 class PdfFile:

@@ -103,6 +103,7 @@ class Renderer:
             mime=answer["mime"],
             notes=tuple(answer["notes"]),
             ink=answer["ink"],
+            blank=answer["blank"],
         )
 
     @property
