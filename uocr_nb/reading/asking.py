@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Page, Status, Try
 from uocr_nb.reading.pages import better
+from uocr_nb.reading.windows import PAGE_TOKENS, answer_room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,12 +181,17 @@ def body_of(window: Window, endpoint: Endpoint, options: Options, *, images: boo
     OSError
         When a page image is not there any more.
     """
-    change = window.change
-    return endpoint.profile.request(
+    change, profile = window.change, endpoint.profile
+    room = window.max_tokens
+    if len(window.items) > 1:
+        mode = profile.mode_for(options.mode, len(window.items))
+        each = dict(profile.page_tokens).get(mode or "", PAGE_TOKENS)
+        room = answer_room([each] * len(window.items), context=profile.context, max_tokens=room)
+    return profile.request(
         [_data_url(image) for image in window.images] if images else [""] * len(window.images),
         mode=(change and change.mode) or options.mode,
         prompt=(change and change.prompt) or options.prompt,
-        max_tokens=window.max_tokens,
+        max_tokens=room,
         model=endpoint.model,
         wide_guard=bool(change and change.wide_guard),
         scores=True if options.confidence else None,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import threading
 import time
 from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.errors import EndpointError, SourceError
 from uocr_nb.reading import client
@@ -20,6 +23,7 @@ from uocr_nb.reading.progress import Progress
 from uocr_nb.reading.supply import Supply
 from uocr_nb.reading.tally import Tally
 from uocr_nb.reading.whereto import endpoints_for, raise_failure, raise_if_gone, wait_until_back
+from uocr_nb.reading.windows import PAGE_TOKENS, AnswerLength, pages_opened, plan_windows, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,9 +43,6 @@ _SHORT_PATIENCE = 10.0
 """The same for one that has not answered in this run."""
 
 _CUT = "The connection ended before the answer did."
-
-_PAGE_TOKENS = 273
-"""Prompt tokens of a page in mode base, where the profile does not say (16 rows of 17, and one)."""
 
 _AHEAD_BYTES = 64 * 1024 * 1024
 """Bytes of page images that wait to be sent, at most (but for one page)."""
@@ -69,6 +70,7 @@ class Run:
         self._supply = Supply(sources_of(given, options.password) if items is None else (), items or [], options)
         self.tally = Tally()
         self._kept = Kept(options)
+        self._lengths = AnswerLength()
         self.error: client.RequestError | None = None
         self.warnings = [warning for point in self.endpoints for warning in self._doubts(point)]
         self._ready: deque[Window] = deque()
@@ -96,6 +98,8 @@ class Run:
         """Read every page; `tell` gets each Page as it is done and End at the end, however it comes."""
         self.tally.start()
         self._tell = tell
+        # It takes half a second, in which the first source is opened and its first page drawn.
+        threading.Thread(target=importlib.import_module, args=("openai",), daemon=True).start()
         self._moved = asyncio.Event()
         self._desk = the_desk()
         self._group = asyncio.TaskGroup()
@@ -135,19 +139,27 @@ class Run:
                     self._ready.append(window)
                     self._desk.dispatch()
 
-    def _batches(self, group: list[Item]) -> list[tuple[Item, ...]]:
+    def _batches(self, group: list[Item]) -> Iterator[tuple[Item, ...]]:
         """The pages of one source as they go together in a request."""
         if self.options.multi is None:
-            return [(item,) for item in group]
-        from uocr_nb.reading.windows import plan_windows
-
+            yield from ((item,) for item in group)
+            return
         profile = self.endpoints[0].profile
+        page_tokens = dict(profile.page_tokens).get(self.spec.mode, PAGE_TOKENS)
         most = self.options.multi or profile.window
-        page_tokens = dict(profile.page_tokens).get(self.spec.mode, _PAGE_TOKENS)
-        windows = plan_windows(
-            len(group), most=most, context=profile.context, page_tokens=page_tokens, max_tokens=self.options.max_tokens
-        )
-        return [tuple(group[n] for n in window) for window in windows]
+        start = 0
+        while start < len(group):
+            # One window at a time: how long answers are is learnt meanwhile.
+            window = plan_windows(
+                len(group) - start,
+                most=most,
+                context=profile.context,
+                page_tokens=page_tokens,
+                output_tokens=self._lengths.per_page,
+                max_tokens=self.options.max_tokens,
+            )[0]
+            yield tuple(group[start : start + len(window)])
+            start += len(window)
 
     def _full(self) -> bool:
         """Whether enough pages wait to be sent: one for each request that may be under way, and not too many bytes."""
@@ -287,17 +299,16 @@ class Run:
         self, endpoint: Endpoint, window: Window, answer: client.Answer, pages: Sequence[Page]
     ) -> None:
         """Keep the pages of a window that are sure, and ask for the others in smaller windows."""
-        from uocr_nb.reading.windows import split
-
-        again = split([page.status is Status.OK for page in pages])
-        asked = {n for part in again for n in part}
-        self._open += len(again) - 1
-        for part in reversed(again):
+        opened = pages_opened(parse_answer(answer.text), len(pages))
+        statuses = [page.status for page in pages]
+        parts = split(range(len(pages)), statuses, opened=opened, stopped=answer.finish_reason == "stop")
+        self._open += len(parts.again) - 1
+        for part in reversed(parts.again):
             self._ready.appendleft(window.some(part))
-        for n, page in enumerate(pages):
-            if n not in asked:
-                self._finish(page)
-        if not again:
+        for n in parts.kept:
+            self._finish(pages[n])
+        if not parts.again:
+            self._lengths.saw(len(pages), answer.tokens)
             await self._kept.put(window, endpoint, answer)
 
     def _pages(self, window: Window, answer: client.Answer) -> list[Page]:
