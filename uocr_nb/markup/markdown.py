@@ -13,11 +13,22 @@ from typing import TYPE_CHECKING, Literal
 
 from uocr_nb.document.halves import show_bytes
 from uocr_nb.document.model import Status
-from uocr_nb.markup.maths import split_maths, tidy
+from uocr_nb.markup.escaping import (
+    DISPLAY,
+    FORMULA,
+    defused,
+    escape_line,
+    escape_lines,
+    plain_lines,
+    without_pipes,
+)
+from uocr_nb.markup.maths import bare_formula, split_maths, typesettable
 from uocr_nb.markup.safe_html import clean_table, escape
 from uocr_nb.markup.tables import Cell, Grid, parse_table, pipe_table, split_tables, table_html
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from uocr_nb.document.model import Block, Document, Page
 
 __all__ = ["FURNITURE", "block_markdown", "block_text", "document_markdown", "page_markdown", "page_text"]
@@ -31,30 +42,23 @@ Footnotes and text at the margin are content.
 Tables = Literal["html", "pipe"]
 
 _FIGURES = frozenset({"image", "chart"})
-_BULLET = re.compile(r"[-*+•] |[0-9]{1,3}[.)] ")
+_BULLET = "- "
+_CLOSING_SIGNS = re.compile(r"(?:^|(?<=[ \t]))#(?=#*$)")
 
-# What could be read as HTML, as a link or picture, as emphasis or code, in the middle of a line.
-_INLINE = re.compile(
-    r"(?P<tag><(?=[A-Za-z/!?]))|(?P<entity>&(?=#?[A-Za-z0-9]{1,31};))|(?P<link>\](?=[(\[]))|(?P<back>\\(?=[!-/:-@\[-`{-~]))"
-    r"|(?P<mark>[$`]|\*(?=\S)|(?<=\S)\*|~(?=~)|(?<![^\W_])_|_(?![^\W_]))"
-)
-# What could be read as a heading, a quotation, a rule, a fence or a link's definition at the start of a line.
-_LINE = re.compile(
-    r"^([ ]{0,3})(?:(#{1,6})(?=\s|$)|(>)|([-=]+|[_*]{2,})(?=[ \t]*$)|(\[[^\]\n]{1,999}\])(?=:)|(~~~))", re.MULTILINE
-)
-_INDENT = re.compile(r"^(?:[ ]{4,}|[ ]{0,3}\t[ \t]*)(?![-*+•] )", re.MULTILINE)
-_HARD_BREAK = re.compile(r"(?<!\n)\n(?=[^\n])(?!(?:[-*+•] |[0-9]{1,3}[.)] ))")
-_UNSAFE_TEX = re.compile(
-    r"\\(?:href|url|class|style|cssId|data|html\w*|require|includegraphics|unicode|def|gdef|edef|let|newcommand"
-    r"|renewcommand|newenvironment|input|write|catcode|csname|mmlToken)(?![A-Za-z])"
-)
-_DOLLAR = "\ue000"
-"""Stands for the dollar signs of formulas while those of prose are escaped (private use, taken out of page text)."""
+# They stand for what must be written after a table is cleaned (noncharacters, which `visible` leaves in no text).
+_SIGN, _LONE_DOLLAR, _DOLLAR, _BACKSLASH = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+_WRITTEN = {
+    _SIGN: "$",
+    _LONE_DOLLAR: "&#36;",
+    _DOLLAR: "<span>&#36;</span>",
+    _BACKSLASH: "<span>&#92;</span>",
+}
+_TEX_MARK = re.compile(r"\\(?=[\\$()\[\]]|(?:begin|end|(?:eq)?ref)\b)")
 
 
 def block_markdown(block: Block, *, tables: Tables = "html") -> str:
     """Markdown of one block; "" for one without text, such as a list's container."""
-    text = block.text.replace(_DOLLAR, "")
+    text = plain_lines(block.text)
     if block.label == "table" or "<table" in text:
         return _with_tables(text, tables)
     if block.label in _FIGURES:
@@ -89,7 +93,7 @@ def page_markdown(page: Page, *, furniture: bool = False, tables: Tables = "html
         text = "" if block.label in left_out else block_markdown(block, tables=tables)
         if not text:
             continue
-        bullet = _BULLET.match(text) is not None
+        bullet = text.startswith(_BULLET)
         if written:
             written.append("\n" if bullet and in_list else "\n\n")
         written.append(text)
@@ -122,7 +126,8 @@ def _note(page: Page) -> str:
     """What a reader must know who sees the markdown alone."""
     if page.status in (Status.OK, Status.UNBOXED):
         return ""
-    return f"*[page {page.position}: {_inline(show_bytes(page.reason) or str(page.status)).replace(chr(10), ' ')}]*"
+    reason = " ".join(plain_lines(show_bytes(page.reason) or str(page.status)).split())
+    return f"*[page {page.position}: {escape_line(reason, paired=reason.count('$') > 1)}]*"
 
 
 def _with_tables(text: str, tables: Tables) -> str:
@@ -131,75 +136,75 @@ def _with_tables(text: str, tables: Tables) -> str:
 
 
 def _title(text: str) -> str:
-    lines = [_formulas(line.strip().lstrip("#").strip()) for line in text.splitlines()]
-    return f"## {'<br>'.join(filter(None, lines))}" if any(lines) else ""
+    lines = [re.sub(r"^#{1,6}(?:[ \t]+|$)", "", line.strip()) for line in text.splitlines()]
+    title = _line("\n".join(filter(None, lines))).replace("\n", "<br>")
+    # Number signs at its end would be taken for the end of the heading.
+    title = _CLOSING_SIGNS.sub(r"\\#", title)
+    return f"## {title}" if title else ""
 
 
 def _equation(text: str) -> str:
-    """An equation block is a formula also when its marks are missing, or are dollars."""
-    bare = text.strip()
-    for opener, closer in (("$$", "$$"), ("$", "$")):
-        if bare.startswith(opener) and bare.endswith(closer) and len(bare) > 2 * len(opener):
-            return _formula("display", tidy(bare[len(opener) : -len(closer)]))
-    if bare and "\\(" not in bare and "\\[" not in bare:
-        return _formula("display", tidy(bare))
-    return _prose(text)
+    formula = bare_formula(text)
+    return _prose(text) if formula is None else _formula("display", formula)
 
 
 def _fenced(text: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}\n{text}\n{fence}" if text else ""
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
 def _prose(text: str) -> str:
     """Prose and formulas; line ends of the page are kept."""
-    written = _formulas(_INDENT.sub("   ", text)).strip("\n")
-    return re.sub(r"\n{3,}", "\n\n", written)
+    text, formulas = _set_aside(text)
+    written = escape_lines(text, paired=_paired(text))
+    return re.sub(r"\n{3,}", "\n\n", _put_back(written, formulas)).strip("\n")
 
 
-def _formulas(text: str) -> str:
-    return "".join(_lines(part) if kind == "text" else _formula(kind, part) for kind, part in split_maths(text))
+def _line(text: str, write: Callable[[str], str] = str) -> str:
+    """Prose and formulas where nothing is read as the start of a line; `write` has the last word on a formula."""
+    text, formulas = _set_aside(text, display=False)
+    return _put_back(escape_line(text, paired=_paired(text)), [write(formula) for formula in formulas])
 
 
-def _lines(text: str) -> str:
-    return _HARD_BREAK.sub("  \n", _LINE.sub(_escape_start, _inline(text)))
+def _set_aside(text: str, *, display: bool = True) -> tuple[str, list[str]]:
+    """`text` with a mark for each formula, and the formulas as they are written."""
+    parts: list[str] = []
+    formulas: list[str] = []
+    for kind, part in split_maths(text):
+        if kind == "text":
+            parts.append(part)
+        elif part:
+            alone = display and kind == "display"
+            # Two dollar signs side by side would be one mark.
+            parts.append(f"\n\n{DISPLAY}\n\n" if alone else " " + FORMULA if parts[-1:] == [FORMULA] else FORMULA)
+            formulas.append(_formula("display" if alone else "inline", part))
+    return "".join(parts), formulas
 
 
-def _escape_start(found: re.Match[str]) -> str:
-    if found[5]:
-        return f"{found[1]}{found[5]}\\"
-    return f"{found[1]}\\{found[0][len(found[1]) :]}"
+def _put_back(text: str, formulas: list[str]) -> str:
+    left = iter(formulas)
+    return re.sub(f"[{FORMULA}{DISPLAY}]", lambda _mark: next(left), text)
 
 
-def _inline(text: str) -> str:
-    def escaped(found: re.Match[str]) -> str:
-        kind = found.lastgroup
-        if kind == "tag":
-            return "&lt;"
-        if kind == "entity":
-            return "&amp;"
-        if kind == "link":
-            return "\\]"
-        return "\\" + found[0]
-
-    return _INLINE.sub(escaped, text)
+def _paired(text: str) -> bool:
+    """Whether a dollar sign of the prose could be taken for the start or the end of a formula."""
+    return text.count("$") > 1 or (FORMULA in text and "$" in text)
 
 
-def _formula(kind: str, formula: str, dollar: str = "$") -> str:
-    if not formula:
-        return ""
-    if _UNSAFE_TEX.search(formula):
+def _formula(kind: str, formula: str) -> str:
+    if not typesettable(formula):
         return _code(formula)
-    # No "<" of a formula can begin a tag, whoever reads the markdown.
-    formula = formula.replace("<", r"\lt ")
     if kind == "inline":
-        return f"{dollar}{' '.join(formula.split())}{dollar}"
-    return f"\n{dollar * 2}\n{formula}\n{dollar * 2}\n"
+        return f"${defused(' '.join(formula.split()))}$"
+    return f"$$\n{defused(formula)}\n$$"
 
 
 def _code(text: str) -> str:
-    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    fence = "`" * (_longest_run(text) + 1)
     return f"{fence} {' '.join(text.split())} {fence}"
 
 
@@ -208,24 +213,29 @@ def _table(markup: str, tables: Tables) -> str:
     if not any(grid.rows):
         return ""
     if tables == "pipe":
-        return pipe_table(grid, lambda text: _formulas(text).strip())
-    cleaned = clean_table(table_html(grid, _cell_html))
-    # As an entity, a price is no formula to those who look for dollar signs in the source.
-    return cleaned.replace("\n", " ").replace("$", "&#36;").replace(_DOLLAR, "$")
+        return pipe_table(grid, lambda text: _line(text, without_pipes))
+    cleaned = clean_table(table_html(grid, _cell_html)).replace("\n", " ")
+    return re.sub(f"[{''.join(_WRITTEN)}]", lambda mark: _WRITTEN[mark[0]], cleaned)
 
 
 def _cell_html(cell: Cell) -> str:
-    if "\\(" not in cell.text and "\\[" not in cell.text:
-        return cell.html
-    parts = []
-    for kind, part in split_maths(cell.text):
-        if kind == "text":
-            parts.append(escape(part).replace("\n", "<br>"))
-        elif _UNSAFE_TEX.search(part):
-            parts.append(escape(part))
+    parts = split_maths(cell.text)
+    paired = cell.text.count("$") > 1
+    if all(kind == "text" for kind, _part in parts):
+        return _without_marks(cell.html, paired=paired)
+    written = []
+    for kind, part in parts:
+        if kind == "text" or not typesettable(part):
+            written.append(_without_marks(escape(part).replace("\n", "<br>"), paired=True))
         else:
-            parts.append(escape(_formula("inline", part, _DOLLAR)))
-    return "".join(parts)
+            formula = escape(defused(" ".join(part.split())))
+            written.append(_SIGN + formula.replace("$", _LONE_DOLLAR) + _SIGN)
+    return "".join(written)
+
+
+def _without_marks(markup: str, *, paired: bool) -> str:
+    """HTML in which nothing is read as the mark of a formula; as an entity, a dollar is none in the source either."""
+    return _TEX_MARK.sub(_BACKSLASH, markup.replace("$", _DOLLAR if paired else _LONE_DOLLAR))
 
 
 def _table_text(grid: Grid) -> str:

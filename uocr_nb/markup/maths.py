@@ -1,14 +1,20 @@
 r"""Formulas: what stands in ``\( \)`` and ``\[ \]`` in an answer, told apart from prose and made ready for MathJax.
 
-Dollar signs of an answer are prices, never formulas: the model does not write formulas with them.
+Dollar signs are prices unless what stands between two of them can only be a formula: some engines write ``$x^2$``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["Part", "split_maths", "tidy", "to_dollar"]
+from uocr_nb.markup.mathml import to_mathml
+from uocr_nb.markup.tex import tidy, typesettable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Part", "bare_formula", "split_maths", "tidy", "to_dollar", "to_mathml", "typesettable"]
 
 Part = tuple[Literal["text", "inline", "display"], str]
 
@@ -17,16 +23,14 @@ _MARK = re.compile(r"\\\\|\\[()\[\]]")
 _KIND: dict[str, Literal["inline", "display"]] = {"\\(": "inline", "\\[": "display"}
 _CLOSING = {"\\(": "\\)", "\\[": "\\]"}
 
-_WORDS = re.compile(
-    r"\\(?:text|mbox|hbox|textrm|textbf|textit|texttt|operatorname|verb|label|ref|tag|hspace|kern|begin)\b"
+_DOLLARS = re.compile(
+    r"(?<![\\$])(?:\$\$(?!\$)(?P<display>[^$]{1,3000}?)(?<!\\)\$\$(?!\$)"
+    r"|\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\[^\n]){1,300}?)(?<![\s\\])\$(?![0-9$]))"
 )
-_SCRIPT = re.compile(r"(?<!\s)\s*+([_^])\s*+")
-_SPACED_ARGUMENT = re.compile(r"(\\[A-Za-z]+)[ \t]++(?=\{)")
-_DIGITS = re.compile(r"(?<![A-Za-z\\])([0-9][0-9.,]?)[ \t](?=[0-9])")
-_LETTERS = re.compile(r"(?<![\\A-Za-z])[A-Za-z](?: [A-Za-z](?![A-Za-z])){2,}+")
-_SPACES = re.compile(r"[ \t]{2,}+")
-_BLANK_LINES = re.compile(r"\n[ \t]*+(?=\n)")
-_LONE_DOLLAR = re.compile(r"(\\.)|\$", re.DOTALL)
+_COMMAND = re.compile(r"\\[A-Za-z]+[ ]?\*?(?:\{[^{}]*\})?")
+_SCRIPT = re.compile(r"[A-Za-z0-9)\]}]\s?[_^]\s?[A-Za-z0-9{\\*+\-']")
+_SYMBOLS = re.compile(r"\(?[A-Za-z]'*\)?(?:\s?[-+*/=<>,|()]\s?\(?(?:[A-Za-z]|[0-9.]{1,12})'*\)?){0,12}")
+_WORD = re.compile(r"[^\W\d_]{3,}|[A-Z]{2,}[_ ]")
 
 
 def split_maths(text: str) -> list[Part]:
@@ -35,19 +39,71 @@ def split_maths(text: str) -> list[Part]:
     A mark that is not closed is prose.
     """
     parts: list[Part] = []
+    for kind, part in _marked(text):
+        if kind != "text":
+            parts.append((kind, tidy(part)))
+            continue
+        for piece in _between_dollars(part):
+            # What two unclosed marks leave is one piece of prose.
+            if piece[0] == "text" and parts and parts[-1][0] == "text":
+                parts[-1] = ("text", parts[-1][1] + piece[1])
+            else:
+                parts.append(piece)
+    return parts
+
+
+def _marked(text: str) -> Iterator[Part]:
+    last = {"\\(": text.rfind("\\)"), "\\[": text.rfind("\\]")}
     at, opener, start = 0, "", 0
     for match in _MARK.finditer(text):
         mark = match[0]
         if mark in _KIND and (not opener or mark == opener):
-            opener, start = mark, match.start()
+            # An opener that nothing closes is passed by, so that it does not hide the formulas after it.
+            if match.start() < last[mark]:
+                opener, start = mark, match.start()
         elif opener and mark == _CLOSING[opener]:
             if start > at:
-                parts.append(("text", text[at:start]))
-            parts.append((_KIND[opener], tidy(text[start + 2 : match.start()])))
+                yield ("text", text[at:start])
+            yield (_KIND[opener], text[start + 2 : match.start()])
             at, opener = match.end(), ""
     if at < len(text):
-        parts.append(("text", text[at:]))
-    return parts
+        yield ("text", text[at:])
+
+
+def _between_dollars(text: str) -> Iterator[Part]:
+    at = 0
+    if text.count("$") > 1:
+        for match in _DOLLARS.finditer(text):
+            kind: Literal["inline", "display"] = "display" if match["display"] is not None else "inline"
+            formula = match[kind]
+            if not _is_formula(formula):
+                continue
+            if match.start() > at:
+                yield ("text", text[at : match.start()])
+            yield (kind, tidy(formula))
+            at = match.end()
+    if at < len(text):
+        yield ("text", text[at:])
+
+
+def _is_formula(text: str) -> bool:
+    """Whether `text` can only be a formula: it has commands or scripts and no words, or is a symbol or a short sum."""
+    bare = _COMMAND.sub(" ", text)
+    if _WORD.search(bare):
+        return False
+    return bare != text or _SCRIPT.search(text) is not None or _SYMBOLS.fullmatch(text.strip()) is not None
+
+
+def bare_formula(text: str) -> str | None:
+    """The formula of an equation block, whose marks may be missing or be dollars; None where it holds marked ones."""
+    bare = text.strip()
+    for mark in ("$$", "$"):
+        inner = bare[len(mark) : -len(mark)]
+        if bare.startswith(mark) and bare.endswith(mark) and inner.strip() and "$" not in inner:
+            return tidy(inner)
+    if "\\(" in bare or "\\[" in bare:
+        return None
+    return tidy(bare)
 
 
 def to_dollar(text: str) -> str:
@@ -63,21 +119,3 @@ def to_dollar(text: str) -> str:
         else:
             written.append(f"\n$$\n{part}\n$$\n")
     return "".join(written).strip("\n")
-
-
-def tidy(formula: str) -> str:
-    r"""A formula without the space that the model puts between its letters and digits.
-
-    Only what LaTeX itself ignores is taken out, so nothing looks different: space around ``^`` and ``_``, between
-    digits, and in runs of three or more single letters; never in formulas that hold words or names (``\text``).
-    """
-    formula = formula.replace(r"\coloneqq", ":=").replace(r"\eqqcolon", "=:")
-    formula = _SPACED_ARGUMENT.sub(r"\1", _BLANK_LINES.sub("", formula))
-    # A dollar sign would end the formula early.
-    formula = _LONE_DOLLAR.sub(lambda found: found[1] or r"\$", formula)
-    if _WORDS.search(formula) is None:
-        formula = _SCRIPT.sub(r"\1", formula)
-        formula = _DIGITS.sub(r"\1", formula)
-        formula = _LETTERS.sub(lambda run: run[0].replace(" ", ""), formula)
-        formula = _SPACES.sub(" ", formula)
-    return formula.strip()

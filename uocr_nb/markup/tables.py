@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Grid", "page_tables", "parse_table", "pipe_table", "split_tables", "table_df", "table_html"]
 
 
-def pipe_table(grid: Grid, inner: Callable[[str], str] = str) -> str:
+def pipe_table(grid: Grid, inner: Callable[[str], str]) -> str:
     """A pipe table; merged cells are filled, and a comment above says so.
 
     `inner` writes a cell's text as markdown; pipes are escaped and line ends become ``<br>`` after that.
@@ -37,7 +36,7 @@ def pipe_table(grid: Grid, inner: Callable[[str], str] = str) -> str:
 
 
 def _pipe_cell(text: str) -> str:
-    return re.sub(r"(\\*)\|", lambda found: found[1] * 2 + r"\|", text).replace("\n", "<br>")
+    return text.replace("|", r"\|").replace("\n", "<br>")
 
 
 def page_tables(page: Page) -> list[Table]:
