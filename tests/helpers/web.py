@@ -129,7 +129,8 @@ class Web:
         if not answer.raw:
             headers = {"Connection": "close", **answer.headers}
             if answer.length is not None or isinstance(answer.body, bytes):
-                headers.setdefault("Content-Length", str(answer.length if answer.length is not None else len(answer.body)))
+                told = answer.length if answer.length is not None else len(answer.body)
+                headers.setdefault("Content-Length", str(told))
             if headers.get("Content-Length") == "-1":
                 del headers["Content-Length"]
             head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from uocr_nb.errors import SourceError
+from uocr_nb.sources.iiif import Book
 from uocr_nb.sources.process import Gone, TooSlow, WorkerProcess
 from uocr_nb.sources.types import Opened, PageError, PageImage, RenderSpec, Source
+from uocr_nb.sources.web import Remote
 from uocr_nb.sources.worker import OUT_OF_MEMORY
 from uocr_nb.support.platform import describe_exit
 from uocr_nb.support.state import run_folder
@@ -55,10 +57,13 @@ class Renderer:
         self._folder = folder
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
+        self._remote = Remote(lambda: self.folder, self._join)
         _renderers.add(self)
 
-    def open(self, source: Source) -> Opened:
+    def open(self, source: Source, *, stop: threading.Event | None = None) -> Opened:
         """Open `source` and count its pages.
+
+        What comes over the network is fetched first; `stop`, set from another thread, ends that.
 
         Raises
         ------
@@ -67,11 +72,16 @@ class Renderer:
         """
         if source.problem is not None:
             raise source.problem
-        answer = self._ask(source, {"do": "open"}, SourceError, source.name)
-        return Opened(answer["pages"], source.kind, (*source.notes, *answer["notes"]))
+        found = self._remote.open(source, stop)
+        if isinstance(found, Book):
+            return Opened(len(found.canvases), "iiif", (*source.notes, *found.notes))
+        answer = self._ask(found, {"do": "open"}, SourceError, source.name)
+        return Opened(answer["pages"], found.kind, (*source.notes, *answer["notes"]))
 
-    def render(self, source: Source, number: int, spec: RenderSpec | None = None) -> PageImage:
-        """Render page `number` (from 1) of `source`.
+    def render(
+        self, source: Source, number: int, spec: RenderSpec | None = None, *, stop: threading.Event | None = None
+    ) -> PageImage:
+        """Render page `number` (from 1) of `source`; `stop` as in `open`.
 
         Raises
         ------
@@ -82,16 +92,16 @@ class Renderer:
         """
         if source.problem is not None:
             raise source.problem
-        spec = spec or RenderSpec()
+        page = self._remote.page(source, number, spec or RenderSpec(), stop)
         request = {
             "do": "render",
-            "number": number,
-            "dpi": spec.dpi,
-            "mode": spec.mode,
-            "max_pixels": spec.max_pixels,
+            "number": page.number,
+            "dpi": page.spec.dpi,
+            "mode": page.spec.mode,
+            "max_pixels": page.spec.max_pixels,
             "folder": str(self.folder),
         }
-        answer = self._ask(source, request, PageError, f"Page {number} of {source.name}")
+        answer = self._ask(page.source, request, PageError, f"Page {number} of {source.name}")
         width, height = answer["size"]
         return PageImage(
             source=source,
@@ -101,7 +111,8 @@ class Renderer:
             sha256=answer["sha256"],
             file=Path(answer["file"]),
             mime=answer["mime"],
-            notes=tuple(answer["notes"]),
+            notes=(*page.notes, *answer["notes"]),
+            name=page.name,
             ink=answer["ink"],
             blank=answer["blank"],
         )
@@ -159,6 +170,15 @@ class Renderer:
             raise (PageError if answer.get("page") else SourceError)(*answer["error"])
         return answer
 
+    def _join(self, tiles: list[tuple[Path, int, int]], size: tuple[int, int], file: Path) -> None:
+        request = {
+            "do": "join",
+            "tiles": [(str(tile), left, top) for tile, left, top in tiles],
+            "size": size,
+            "target": str(file),
+        }
+        self._ask(Source(file.name, "image", path=file), request, PageError, "A picture")
+
     def _why(self, status: int) -> str:
         if status == OUT_OF_MEMORY:
             return f"It needs more than {self._memory / (1 << 30):.2g} GB of memory."
@@ -177,6 +197,7 @@ class Renderer:
     def _after_fork(self) -> None:
         """In a forked child: a lock that another thread may have held, and a process that is the parent's."""
         self._lock = threading.Lock()
+        self._remote = Remote(lambda: self.folder, self._join)
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.forget()

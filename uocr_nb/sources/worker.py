@@ -88,6 +88,10 @@ class _Files:
 
 
 def _serve(request: dict[str, Any], files: _Files) -> dict[str, Any]:
+    if request["do"] == "join":
+        from uocr_nb.sources.tiles import join  # noqa: PLC0415
+
+        return join(request)
     file = files.get(request)
     if request["do"] == "open":
         return {"pages": file.count, "notes": file.notes}

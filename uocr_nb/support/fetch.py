@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.support.inflate import Inflater
 from uocr_nb.support.lines import CutError, Line, hold, turn
-from uocr_nb.support.wire import FetchError, Limits, ask, broken, host_of, next_hop, parsed, refused, shown_url
+from uocr_nb.support.wire import (
+    FetchError,
+    Limits,
+    ask,
+    broken,
+    host_of,
+    next_hop,
+    parsed,
+    refused,
+    shown_url,
+    with_user,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.support.wire import Hop
 
-__all__ = ["FetchError", "Fetched", "Limits", "fetch", "host_of", "shown_url"]
+__all__ = ["FetchError", "Fetched", "Limits", "fetch", "host_of", "shown_url", "with_user"]
 
 HEAD = 2048
 """Bytes after which `fetch` asks whether the rest is wanted."""

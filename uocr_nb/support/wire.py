@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 
     from uocr_nb.support.lines import Line
 
-__all__ = ["FetchError", "Hop", "Limits", "ask", "broken", "host_of", "next_hop", "parsed", "refused", "shown_url"]
+__all__ = [
+    "FetchError",
+    "Hop",
+    "Limits",
+    "ask",
+    "broken",
+    "host_of",
+    "next_hop",
+    "parsed",
+    "refused",
+    "shown_url",
+    "with_user",
+]
 
 _AGENT = "uocr_nb (OCR in a notebook)"
 
@@ -138,6 +150,19 @@ def parsed(url: str, base: httpx2.URL | None = None) -> Hop:
     if not host or port == 0:
         raise refused(url, "It names no host.")
     return Hop(clean, auth)
+
+
+def with_user(url: str, given: str | None) -> str:
+    """Add the user and password of the address `given`, when `url` leads to the same server."""
+    import httpx2  # noqa: PLC0415 - heavy
+
+    try:
+        known = httpx2.URL(given or "")
+        if known.userinfo and same_server(url, given or ""):
+            return str(httpx2.URL(url).copy_with(username=known.username, password=known.password))
+    except (httpx2.InvalidURL, ValueError, TypeError):
+        pass
+    return url
 
 
 def next_hop(hop: Hop, answer: httpx2.Response) -> Hop:
