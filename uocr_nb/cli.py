@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from uocr_nb import __version__
 from uocr_nb.errors import OptionError, UocrError
+from uocr_nb.magics.options import add_reading_arguments, joined, reading_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +25,7 @@ _FAILED, _INTERRUPTED, _WRONG_USE = 1, 130, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 (failed, or a page is not ok), 2 (wrong use) or 130 (interrupted)."""
-    # argparse takes ``-2--1`` for an option of its own, so a page range is joined to its name.
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if "--pages" in words[:-1]:
-        at = words.index("--pages")
-        words[at : at + 2] = [f"--pages={words[at + 1]}"]
-    asked = _parser().parse_args(words)
+    asked = _parser().parse_args(list(joined(sys.argv[1:] if arguments is None else arguments)))
     try:
         return int(asked.run(asked))
     except OptionError as error:
@@ -71,15 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
 
     ocr = commands.add_parser("ocr", help="read files and write a document")
-    ocr.add_argument("sources", nargs="+", metavar="SOURCE", help="path, glob or folder")
+    ocr.add_argument("sources", nargs="+", metavar="SOURCE", help="path, glob, folder, URL or IIIF manifest")
     ocr.add_argument("-o", "--output", required=True, metavar="OUT", help="the ending decides the format")
     ocr.add_argument("--endpoint", metavar="URL", help="default: the cpu engine, started and stopped here")
     ocr.add_argument("--engine", metavar="NAME", help="which engine the URL is, when it does not tell")
     ocr.add_argument("--api-key-env", metavar="NAME", help="variable that holds the URL's key")
-    ocr.add_argument("--pages", metavar="1-3,7,-1")
-    ocr.add_argument("--dpi", metavar="auto|N", default="auto")
-    ocr.add_argument("--mode", metavar="MODE")
-    ocr.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
+    add_reading_arguments(ocr)
     ocr.set_defaults(run=_ocr)
 
     jobs = commands.add_parser("jobs", help="list what runs on this machine and on the account")
@@ -152,10 +145,8 @@ def _ocr(asked: argparse.Namespace) -> int:
         document = ocr(
             list(asked.sources),
             endpoint=endpoint,
-            pages=asked.pages,
-            dpi=asked.dpi,
-            mode=asked.mode,
             password=password,
+            **reading_options(asked),
         )
         written = document.save(asked.output)
     print(f"{written}: {_counts(document)}")

@@ -14,21 +14,23 @@ from uuid import uuid4
 from IPython.display import display
 
 from uocr_nb.config import settings
-from uocr_nb.document.model import Document
-from uocr_nb.views.mime import document_bundle
+from uocr_nb.views.mime import document_bundle, live_bundle
 from uocr_nb.views.watch import Terminal
 
 if TYPE_CHECKING:
-    from uocr_nb.document.model import Page
+    from uocr_nb.document.model import Document, Page
     from uocr_nb.reading.progress import Progress
 
 __all__ = ["LiveDocument"]
 
-_LEAST_WAIT = 0.5
-"""Seconds between two updates, so that a front end is never flooded."""
+_LEAST_WAIT = 0.4
+"""Seconds between two updates: what a person can follow, and a front end is never flooded."""
 
-_BYTES_PER_SECOND = 400_000
-"""Most that updates send on average: ten pages with their pictures are about 1 MB."""
+_BYTES_PER_SECOND = 200_000
+"""Most that updates send on average; one is about 60 kB, most of it the picture of the page being read."""
+
+_STILL = 5.0
+"""Seconds after which the clock of a reading moves on although nothing has arrived."""
 
 
 class LiveDocument:
@@ -48,33 +50,33 @@ class LiveDocument:
         self._uid = uuid4().hex[:12]
         self._handle: Any = None
         self._terminal = None if hasattr(shell, "kernel") else Terminal()
-        self._drawn_done = -1
+        self._drawn: tuple[Any, ...] = ()
+        self._drawn_at = 0.0
         self._not_before = 0.0
         self._cell = shell.execution_count
 
     @property
     def started(self) -> bool:
         """Whether anything was shown."""
-        return self._drawn_done >= 0
+        return bool(self._drawn)
 
     def update(self, progress: Progress, pages: list[Page]) -> None:
         """Show how far it is; called several times a second from the thread of the cell."""
         if not progress.total:
             return
+        state = (progress.done, progress.tokens, progress.reading, progress.waiting)
         if self._terminal is not None:
-            self._drawn_done = progress.done
+            self._drawn = state
             self._terminal(progress, pages)
             return
         now = time.monotonic()
-        if now < self._not_before or progress.finished:
+        if now < self._not_before or progress.finished or (state == self._drawn and now < self._drawn_at + _STILL):
             return
-        show = self._show if self._show in ("auto", "view") else "auto"
         # Forms without a picture of the page have nothing to show before the end but the line.
-        so_far = Document.so_far(pages if self._show in ("auto", "view") else (), show=show)
-        sent = self._send(document_bundle(so_far, progress=progress, uid=self._uid))
-        wait = max(_LEAST_WAIT if progress.done != self._drawn_done else 2 * _LEAST_WAIT, sent / _BYTES_PER_SECOND)
-        self._drawn_done = progress.done
-        self._not_before = time.monotonic() + wait
+        with_pages = self._show in ("auto", "view")
+        sent = self._send(live_bundle(progress, pages, uid=self._uid, with_pages=with_pages))
+        self._drawn, self._drawn_at = state, now
+        self._not_before = time.monotonic() + max(_LEAST_WAIT, sent / _BYTES_PER_SECOND)
 
     def finish(self, document: Document) -> None:
         """Show the document; as the value of this very cell it shows nothing a second time."""

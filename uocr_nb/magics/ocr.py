@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uocr_nb.errors import OptionError, UocrError
 from uocr_nb.exports import check_target
 from uocr_nb.magics.live import LiveDocument
-from uocr_nb.magics.options import check_variable, ocr_parser
+from uocr_nb.magics.options import check_variable, ocr_parser, reading_options
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.reading import pipeline
 from uocr_nb.support.loop import held_interrupts
@@ -81,12 +81,7 @@ def read_line(line: str, cell: str | None, namespace: dict[str, Any]) -> OcrLine
         sources=tuple(sources),
         options={
             "endpoint": arguments.endpoint,
-            "pages": arguments.pages,
-            "mode": arguments.mode,
-            "prompt": arguments.prompt,
-            "dpi": arguments.dpi,
-            "max_tokens": arguments.max_tokens,
-            "concurrency": arguments.concurrency,
+            **reading_options(arguments),
             "password": _password(arguments.password_env),
         },
         save=_save_path(arguments.save, namespace),

@@ -13,7 +13,17 @@ from uocr_nb.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["HelpShown", "Parser", "check_variable", "jobs_parser", "ocr_parser", "serve_parser"]
+__all__ = [
+    "HelpShown",
+    "Parser",
+    "add_reading_arguments",
+    "check_variable",
+    "jobs_parser",
+    "joined",
+    "ocr_parser",
+    "reading_options",
+    "serve_parser",
+]
 
 
 class HelpShown(Exception):  # noqa: N818 - not an error: ``--help`` was asked for and shown
@@ -58,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         if "-h" in words or "--help" in words:
             print(self.format_help(), end="")
             raise HelpShown
-        arguments, unknown = self.parse_known_intermixed_args(list(_joined(words)))
+        arguments, unknown = self.parse_known_intermixed_args(list(joined(words)))
         for word in unknown:
             name = word.split("=", 1)[0]
             known = [option for action in self._actions for option in action.option_strings]
@@ -92,14 +102,6 @@ def check_variable(name: str | None, example: str) -> None:
         raise OptionError(f"-o {name} is no variable name.", "Python takes no such name.", f"-o {example}")
 
 
-def _joined(words: Sequence[str]) -> Iterator[str]:
-    """Join ``--pages`` and its value: argparse takes ``-2--1`` for an option of its own."""
-    waiting = iter(words)
-    for word in waiting:
-        value = next(waiting, None) if word == "--pages" else None
-        yield word if value is None else f"{word}={value}"
-
-
 def auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     """A value type that is "auto" or `kind`."""
 
@@ -129,18 +131,8 @@ def ocr_parser(prog: str) -> Parser:
         metavar="SOURCE",
         help="path, glob, folder, {expression} or $name; several are one document",
     )
-    parser.add_argument(
-        "--pages", metavar="1-3,7,-1", help="pages of each multi-page source, from 1; negative from the end"
-    )
-    parser.add_argument("--mode", choices=MODES, help="image mode where the engine has one (default gundam)")
-    parser.add_argument("--prompt", metavar="TEXT", help="another prompt; the model knows few")
-    parser.add_argument("--dpi", type=auto_or(float), metavar="auto|N", help="resolution of PDF pages (default auto)")
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="most tokens of a page's answer (default 8192)")
-    parser.add_argument(
-        "--concurrency", type=auto_or(int), metavar="auto|N", help="requests at once (default from the endpoint)"
-    )
+    add_reading_arguments(parser)
     parser.add_argument("--endpoint", metavar="NAME[,NAME]", help="where to read; several share the pages")
-    parser.add_argument("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
     parser.add_argument("--show", choices=SHOWS, help="how the document shows itself (default auto)")
     parser.add_argument(
         "--save",
@@ -149,6 +141,46 @@ def ocr_parser(prog: str) -> Parser:
     )
     parser.add_argument("-o", dest="output", metavar="NAME", help="keep the document in this variable")
     return parser
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how pages are read; the command line has the same options."""
+    add = parser.add_argument
+    add("--pages", metavar="1-3,7,-1", help="pages of each multi-page source, from 1; negative from the end")
+    add("--mode", choices=MODES, help="image mode where the engine has one (default gundam)")
+    add("--prompt", metavar="TEXT", help="another prompt; the model knows few")
+    add("--multi", metavar="N", nargs="?", type=int, const=0, help="several pages a request (at most N, default 8)")
+    add("--dpi", type=auto_or(float), metavar="auto|N", help="resolution of PDF pages (default auto)")
+    add("--max-tokens", type=int, metavar="N", help="most tokens of an answer (default 8192; with --multi 16384)")
+    add("--concurrency", type=auto_or(int), metavar="auto|N", help="requests at once (default from the endpoint)")
+    add("--second-tries", type=int, metavar="N", help="ask once more for a page whose answer is not good (default 1)")
+    add("--confidence", action="store_true", help="ask a GPU engine for scores too: several times the bytes")
+    add("--blank", action="store_true", help="ask for blank pages too")
+    add("--no-cache", action="store_true", help="ask again for what was kept from earlier runs")
+    add("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")
+
+
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What `add_reading_arguments` brought, as `uocr_nb.ocr` takes it, but for the password."""
+    names = ("pages", "mode", "prompt", "dpi", "max_tokens", "concurrency", "second_tries", "confidence", "blank")
+    multi = True if arguments.multi == 0 else arguments.multi
+    cache = False if arguments.no_cache else None
+    return {**{name: getattr(arguments, name) for name in names}, "multi": multi, "cache": cache}
+
+
+def joined(words: Sequence[str]) -> Iterator[str]:
+    """Join options and values that argparse would take apart.
+
+    ``-2--1`` looks like an option of its own, and a source behind a bare ``--multi`` like its number.
+    """
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--pages" and waiting:
+            word = f"{word}={waiting.pop(0)}"
+        elif word == "--multi" and not (waiting and waiting[0].isdecimal()):
+            word = "--multi=0"
+        yield word
 
 
 def serve_parser() -> Parser:

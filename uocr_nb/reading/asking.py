@@ -173,8 +173,8 @@ def recorded(page: Page, change: Again | None = None, options: Options | None = 
     )
 
 
-def body_of(window: Window, endpoint: Endpoint, options: Options, *, images: bool = True) -> dict[str, Any]:
-    """The request for `window`; without `images`, what stands for it in the key of a kept answer.
+def body_of(window: Window, endpoint: Endpoint, options: Options) -> dict[str, Any]:
+    """The request for `window`.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def body_of(window: Window, endpoint: Endpoint, options: Options, *, images: boo
         each = dict(profile.page_tokens).get(mode or "", PAGE_TOKENS)
         room = answer_room([each] * len(window.items), context=profile.context, max_tokens=room)
     return profile.request(
-        [_data_url(image) for image in window.images] if images else [""] * len(window.images),
+        [_data_url(image) for image in window.images],
         mode=(change and change.mode) or options.mode,
         prompt=(change and change.prompt) or options.prompt,
         max_tokens=room,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uocr_nb.config import MODES, settings
 from uocr_nb.document.model import Page, Status
 from uocr_nb.errors import OptionError
+from uocr_nb.reading.windows import MULTI_TOKENS
 from uocr_nb.sources import RenderSpec, parse_pages, resolve
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ __all__ = ["Item", "Options", "open_source", "page_spec"]
 
 MULTI_MODES = ("base", "small", "tiny")
 """Image modes that take several pages; the two others cut a page into tiles, and engines refuse that."""
-
-MULTI_TOKENS = 16_384
-"""Most tokens of the answer to a request for several pages (SGLang's recipe for this model)."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.errors import EndpointError, SourceError
 from uocr_nb.reading import client
 from uocr_nb.reading.asking import Window, body_of, decide, smaller_spec
+from uocr_nb.reading.cache import cache
 from uocr_nb.reading.desk import Desk, the_desk
 from uocr_nb.reading.kept import Kept
 from uocr_nb.reading.pages import page_without_answer, pages_from_answer
@@ -130,14 +131,13 @@ class Run:
                 while self._full():
                     await self._move()
                 drawn = [(item, image) for item in batch if (image := await self._draw(item)) is not None]
-                if not drawn:
-                    continue
-                items, images = zip(*drawn, strict=True)
-                window = Window(items, images, self.options.max_tokens)
-                if not await self._remembered(window):
+                if drawn:
+                    items, images = zip(*drawn, strict=True)
                     self._open += 1
-                    self._ready.append(window)
+                    self._ready.append(Window(items, images, self.options.max_tokens))
                     self._desk.dispatch()
+        if trouble := cache.take_warning():
+            self.warnings.append(trouble)
 
     def _batches(self, group: list[Item]) -> Iterator[tuple[Item, ...]]:
         """The pages of one source as they go together in a request."""
@@ -194,17 +194,18 @@ class Run:
             self.tally.unasked += 1
             self._finish(replace(page, warnings=(*page.warnings, BLANK)))
             return None
-        return image
+        return None if await self._remembered(item, image) else image
 
-    async def _remembered(self, window: Window) -> bool:
-        """Whether the pages of `window` come from answers that were kept, and are all ok."""
+    async def _remembered(self, item: Item, image: PageImage) -> bool:
+        """Whether an ok answer about this page image was kept."""
         for endpoint in self._usable():
-            answer = await self._kept.get(window, endpoint)
-            pages = self._pages(window, answer) if answer else []
-            if pages and all(page.status is Status.OK for page in pages):
-                self.tally.cached += len(pages)
-                for page in pages:
-                    self._finish(page)
+            answer = await self._kept.get(image.sha256, endpoint)
+            if answer is None:
+                continue
+            page = self._pages(Window((item,), (image,), self.options.max_tokens), answer)[0]
+            if page.status is Status.OK:
+                self.tally.cached += 1
+                self._finish(page)
                 return True
         return False
 
@@ -293,7 +294,7 @@ class Run:
         self._open -= 1
         self._finish(page)
         if pages[0].status is Status.OK:
-            await self._kept.put(window, endpoint, answer)
+            await self._kept.put(window.shas[0], endpoint, pages[0], answer)
 
     async def _settle_many(
         self, endpoint: Endpoint, window: Window, answer: client.Answer, pages: Sequence[Page]
@@ -309,7 +310,9 @@ class Run:
             self._finish(pages[n])
         if not parts.again:
             self._lengths.saw(len(pages), answer.tokens)
-            await self._kept.put(window, endpoint, answer)
+        for n in parts.kept:
+            if pages[n].status is Status.OK:
+                await self._kept.put(window.shas[n], endpoint, pages[n], answer)
 
     def _pages(self, window: Window, answer: client.Answer) -> list[Page]:
         positions = [item.position for item in window.items]
