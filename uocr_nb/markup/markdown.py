@@ -200,7 +200,8 @@ def _formula(kind: str, formula: str) -> str:
         return _code(formula)
     if kind == "inline":
         return f"${defused(' '.join(formula.split()))}$"
-    return f"$$\n{defused(formula)}\n$$"
+    written = defused("\n" + formula.strip())
+    return f"$${written}\n$$"
 
 
 def _code(text: str) -> str:
