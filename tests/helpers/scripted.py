@@ -42,8 +42,11 @@ class Reply:
 class Engine:
     """The scripted engine; `script` gets the request's number (from 0) and its body."""
 
-    def __init__(self, script: Callable[[int, dict[str, Any]], Reply]) -> None:
+    def __init__(
+        self, script: Callable[[int, dict[str, Any]], Reply], *, owned_by: str = "uocr-cpu", port: int = 0
+    ) -> None:
         self.script = script
+        self.owned_by = owned_by
         self.bodies: list[dict[str, Any]] = []
         self.open = 0
         self.most_open = 0
@@ -55,7 +58,7 @@ class Engine:
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
             ]
         )
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", ws="none", lifespan="off")
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", ws="none", lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
@@ -70,7 +73,7 @@ class Engine:
 
     async def _models(self, _request: Request) -> Response:
         return JSONResponse(
-            {"object": "list", "data": [{"id": "Unlimited-OCR", "object": "model", "owned_by": "uocr-cpu"}]}
+            {"object": "list", "data": [{"id": "Unlimited-OCR", "object": "model", "owned_by": self.owned_by}]}
         )
 
     async def _chat(self, request: Request) -> Response:
@@ -127,9 +130,9 @@ class Engine:
 
 
 @contextlib.contextmanager
-def engine(script: Callable[[int, dict[str, Any]], Reply]) -> Any:
+def engine(script: Callable[[int, dict[str, Any]], Reply], **options: Any) -> Any:
     """An engine for the length of a test."""
-    running = Engine(script)
+    running = Engine(script, **options)
     try:
         yield running
     finally:
