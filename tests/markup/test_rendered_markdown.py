@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from html.parser import HTMLParser
 from typing import Any
 
@@ -43,13 +42,13 @@ class Seen(HTMLParser):
             self.text += "\n"
 
     def handle_comment(self, data: str) -> None:
-        self.tags.append(("comment", ()))
+        self.tags.append((f"<!--{data}-->", ()))
 
     def handle_decl(self, decl: str) -> None:
-        self.tags.append(("declaration", ()))
+        self.tags.append((f"<!{decl}>", ()))
 
     def handle_pi(self, data: str) -> None:
-        self.tags.append(("instruction", ()))
+        self.tags.append((f"<?{data}>", ()))
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -69,15 +68,16 @@ def words(text: str) -> list[str]:
 
 
 HOSTILE = [
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- c", "-->", "<style>*{}</style>", "</div>", "<?x?>",
-    "<![CDATA[x]]>", "<!DOCTYPE x>", "<a href='javascript:1'>", "<http://x.y>", "<javascript:alert(1)>", "<a@b.c>",
-    "[x](javascript:1)", "![x](http://h/p.png)", "[x][y]", "[y]: javascript:1", "[y]:\ndata:x", "[^1]", "[^1]: note", "[x",
-    "](data:1)", "&lt;script&gt;", "&#106;", "&colon;", "java\tscript:", "[x](<javascript:1>)", "![][y]", "[ ]", "- [x] t",
-    "```", "~~~", "`", "``", "    code", "\tcode", "# 5", "#", "###### x ##", "===", "---", "- - -", "* * *", "_ _ _", "***",
-    "+ x", "* x", "- x", "-", "1986. A great year", "1)", "0. x", "> q", ">", "|", "| a | b |", "|---|---|", ":-:", "-|-",
-    "*a*", "**", "_a_", "a_b_c", "__", "~~x~~", "~", "\\", "\\\\", "\\*", "\\<", "\\\n", "  \n", "\n", "\n\n", " ", "  ",
-    "$", "$5", "$$", "@@0@@", "%", "(x)=", ":::", ": x", "+++", "\r", "\r\n", "\x00", "\x0b", "\u2028", "\u202e", "\ufdd0",
-    "\\begin{x}", "\\ref{x}", "é", "中文", "שלום", "x", "5", "A.", "://", "www.x.y", "<br>", "<b", "<", "&", "]", "[", ":", "!",
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- c", "-->", "<style>*{}</style>", "</div>",
+    "<?x?>", "<![CDATA[x]]>", "<!DOCTYPE x>", "<a href='javascript:1'>", "<http://x.y>", "<javascript:alert(1)>",
+    "<a@b.c>", "[x](javascript:1)", "![x](http://h/p.png)", "[x][y]", "[y]: javascript:1", "[y]:\ndata:x", "[^1]",
+    "[^1]: note", "[x", "](data:1)", "&lt;script&gt;", "&#106;", "&colon;", "java\tscript:", "[x](<javascript:1>)",
+    "![][y]", "[ ]", "- [x] t", "```", "~~~", "`", "``", "    code", "\tcode", "# 5", "#", "###### x ##", "===",
+    "---", "- - -", "* * *", "_ _ _", "***", "+ x", "* x", "- x", "-", "1986. A great year", "1)", "0. x", "> q", ">",
+    "|", "| a | b |", "|---|---|", ":-:", "-|-", "*a*", "**", "_a_", "a_b_c", "__", "~~x~~", "~", "\\", "\\\\", "\\*",
+    "\\<", "\\\n", "  \n", "\n", "\n\n", " ", "  ", "$", "$5", "$$", "@@0@@", "%", "(x)=", ":::", ": x", "+++", "\r",
+    "\r\n", "\x00", "\x0b", "\u2028", "\u202e", "\ufdd0", "\\begin{x}", "\\ref{x}", "é", "中文", "שלום", "x", "5", "A.",
+    "://", "www.x.y", "<br>", "<b", "<", "&", "]", "[", ":", "!",
 ]  # fmt: skip
 
 TEXTS = st.one_of(
@@ -123,7 +123,11 @@ def test_no_page_makes_markup(blocks: list[tuple[str, str]], reason: str, tables
     written = page_markdown(page, tables=tables)
     for name in RENDERERS:
         seen = rendered(name, written)
-        extra = {"thead", "ol", "del", "strong", "comment"} if tables == "pipe" else {"del", "strong"}
+        extra = (
+            {"thead", "ol", "del", "strong", "<!-- merged cells are filled -->"}
+            if tables == "pipe"
+            else {"del", "strong"}
+        )
         assert {tag for tag, _ in seen.tags} <= ALL_TAGS | extra, (name, written)
         said = {key for _, attributes in seen.tags for key, _ in attributes}
         assert said <= {"rowspan", "colspan", "style"}, (name, written)
