@@ -87,6 +87,8 @@ class Endpoint:
         Revision of the model that it was started with; None where that is not known.
     job_id : str
         Id of its Job on the Hub; empty where it runs in none.
+    served : dict or None
+        What its ``/v1/models`` answered, where it was read.
     """
 
     def __init__(self, plan: Plan, profile: EngineProfile | None, name: str) -> None:
@@ -104,6 +106,7 @@ class Endpoint:
         self.deadline: datetime | None = None
         self.price: float | None = 0.0 if plan.host in ("process", "docker") else None
         self.failure: UocrError | None = None
+        self.served: dict[str, Any] | None = None
         self.pages_read = 0
         self.in_flight = 0
         self._meter: tuple[float, float | None] | None = None

@@ -36,7 +36,7 @@ class UrlHost:
             )
         endpoint.connect(plan.url, key, headers)
         say("starting", f"asking {plan.url} what it serves")
-        models = await probe.read_models(endpoint)
+        endpoint.served = models = await probe.read_models(endpoint)
         self._choose_engine(models, say)
         self._choose_model(models, say)
         say("checking", f"{endpoint.engine}, model {endpoint.model}: reading a test page")
