@@ -75,7 +75,7 @@ def test_a_folder_is_read_with_its_subfolders_and_says_what_it_skipped(tmp_path:
     sources = resolve(tmp_path)
     assert [source.name for source in sources] == ["a.pdf", "2.png", "10.png"]
     said = " ".join(sources[0].notes)
-    assert "named.png, notes.txt" in said
+    assert "skipped named.png (an SVG drawing); notes.txt (plain text)." in said
     assert "1 hidden file" in said
 
 
@@ -113,7 +113,7 @@ def test_missing_file_names_near_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "item", ["none/*.png", "*.tif", "nowhere/x.pdf", "x\0y.pdf", "n" * 5000, "", "https://a.b/c.pdf"]
+    "item", ["none/*.png", "*.tif", "nowhere/x.pdf", "x\0y.pdf", "n" * 5000, "", "https://", "ftp://a.b/c"]
 )
 def test_what_is_not_there_is_one_source_error(tmp_path: Path, item: str) -> None:
     put(tmp_path / "a.pdf", b"%PDF-")

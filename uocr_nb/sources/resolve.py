@@ -9,20 +9,27 @@ import glob
 import os
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.handed import from_memory
+from uocr_nb.sources.iiif import looks_like_json
+from uocr_nb.sources.names import name_of, named
 from uocr_nb.sources.sniff import HEAD, describe, sniff
 from uocr_nb.sources.types import Source
+from uocr_nb.sources.unpack import unpacked
+from uocr_nb.sources.walk import Bounds, Skipped, natural_key, walk
+from uocr_nb.support.fetch import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from uocr_nb.sources.types import Kind
+    from uocr_nb.sources.unpack import Item
 
 __all__ = ["natural_key", "resolve"]
 
@@ -38,8 +45,9 @@ def resolve(items: Any, *, base: Path | None = None, password: str | None = None
     Parameters
     ----------
     items : object
-        One thing or a list of things: path (text or Path), glob, folder, bytes, file object, PIL image, numpy array,
-        matplotlib figure.
+        One thing, or a list, column or mapping of things: path (text or Path), glob, folder, http(s) address, IIIF
+        manifest, bytes, file object, PIL image, numpy array, matplotlib figure, upload widget or its value, cell or
+        row of a data set. Keys of a mapping become names. No address is opened here.
     base : Path, optional
         Folder that relative paths start from; the working folder by default.
     password : str, optional
@@ -56,7 +64,7 @@ def resolve(items: Any, *, base: Path | None = None, password: str | None = None
     SourceError
         When the only item cannot be read, or there is none.
     """
-    flat = list(_flatten(items))
+    flat = unpacked(items)
     if not flat:
         raise SourceError("There is nothing to read.", "The list of sources is empty.", "%uocr report.pdf")
     found: list[Source] = []
@@ -66,26 +74,17 @@ def resolve(items: Any, *, base: Path | None = None, password: str | None = None
         except SourceError as error:
             if len(flat) == 1:
                 raise
-            name = _shown(Path(item)) if isinstance(item, (str, Path)) else ""
-            found.append(Source(name or _short(item), "image", problem=error))
+            found.append(Source(item.name or _name_for(item.value), "image", problem=error))
     if password is not None:
         found = [replace(source, password=password) for source in found]
-    return _named(found)
+    return named(found)
 
 
-def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sort key by which page2 comes before page10, whatever the case."""
-    parts = re.split(r"(\d+)", unicodedata.normalize("NFC", name).casefold())
-    # Digits of other scripts count too; what int() does not take (such as superscripts) is not matched by \d.
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
-
-
-def _flatten(items: Any) -> Iterator[Any]:
-    if isinstance(items, (list, tuple)):
-        for item in items:
-            yield from _flatten(item)
-    else:
-        yield items
+def _name_for(value: Any) -> str:
+    """What to call something that cannot be read."""
+    if isinstance(value, str) and _SCHEME.match(value.strip()):
+        return name_of(value.strip())
+    return (_shown(Path(value)) if isinstance(value, (str, Path)) else "") or _short(value)
 
 
 def _short(item: Any) -> str:
@@ -93,23 +92,37 @@ def _short(item: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _one(item: Any, base: Path | None) -> list[Source]:
-    if isinstance(item, str):
-        return _from_text(item.strip(), base)
-    if isinstance(item, os.PathLike):
-        name = os.fspath(item)
-        return _from_path(_absolute(os.fsdecode(name), base), os.fsdecode(name))
-    return [from_memory(item)]
+def _one(item: Item, base: Path | None) -> list[Source]:
+    value = item.value
+    if isinstance(value, str):
+        found = _from_text(value.strip(), base)
+    elif isinstance(value, os.PathLike):
+        name = os.fsdecode(os.fspath(value))
+        found = _from_path(_absolute(name, base), name)
+    else:
+        return [from_memory(value, item.name)]
+    if not item.name:
+        return found
+    if len(found) == 1:
+        return [replace(found[0], name=item.name)]
+    return [replace(source, name=f"{item.name}/{source.name}") for source in found]
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def _from_text(text: str, base: Path | None) -> list[Source]:
     if not text:
         raise SourceError("There is nothing to read.", "The name of the source is empty.", "%uocr report.pdf")
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", text)
-    if scheme:
+    scheme = _SCHEME.match(text)
+    if scheme and scheme[1].lower() in ("http", "https"):
+        return [_from_address(text)]
+    if scheme and scheme[1].lower() == "file":
+        text = url2pathname(urlsplit(text).path)
+    elif scheme:
         raise SourceError(
-            f"{_short(text)} cannot be read.",
-            f"Addresses ({scheme[1].lower()}://) are not supported yet.",
+            f"{_short(shown_url(text))} cannot be read.",
+            f"Only http and https addresses are opened, not {scheme[1].lower()}.",
             "Download the file and name it: %uocr file.pdf",
         )
     path = _absolute(text, base)
@@ -117,6 +130,20 @@ def _from_text(text: str, base: Path | None) -> list[Source]:
     if real is None and glob.has_magic(text):
         return _from_glob(text, base)
     return _from_path(path, text)
+
+
+def _from_address(text: str) -> Source:
+    try:
+        host = urlsplit(text).hostname
+    except ValueError:
+        host = None
+    if not host or re.search(r"[\x00-\x1f\x7f]", text):
+        raise SourceError(
+            f"{_short(shown_url(text))} is not an address.",
+            "After http:// or https:// comes the name of a host.",
+            "%uocr https://example.org/report.pdf",
+        )
+    return Source(name_of(text), "url", url=text)
 
 
 def _absolute(text: str, base: Path | None) -> Path:
@@ -189,14 +216,32 @@ def _quoted(name: str) -> str:
 def _kind_of(path: Path) -> tuple[Kind | None, bytes]:
     with path.open("rb") as file:
         head = file.read(HEAD)
-    kind = sniff(head)
+        kind = sniff(head)
+        if kind is None and looks_like_json(head) and b"iiif.io/api/" in head + file.read(_JSON_HEAD):
+            kind = "iiif"
     # A damaged PDF may have lost its header; the name is asked only when the content says nothing.
     if kind is None and head and path.suffix.lower() == ".pdf" and describe(head) in _MAY_BE_PDF:
         kind = "pdf"
     return kind, head
 
 
+_JSON_HEAD = 1 << 18
+"""Bytes of a JSON file in which a IIIF manifest says that it is one."""
+
 _MAY_BE_PDF = ("of a kind that is not known here", "plain text")
+
+
+def _looked_at(path: Path) -> tuple[Source | None, str]:
+    """The source that a file is, or in a few words why it is none."""
+    try:
+        if path.is_symlink() and not path.exists():
+            return None, "a link that leads nowhere"
+        if not path.is_file():
+            return None, "a pipe, a device or the like"
+        kind, head = _kind_of(path)
+    except OSError as error:
+        return None, (error.strerror or str(error)).lower()
+    return (None, describe(head)) if kind is None else (Source(_shown(path), kind, path), "")
 
 
 def _from_file(path: Path) -> Source:
@@ -217,6 +262,8 @@ def _from_file(path: Path) -> Source:
     step = "Save it as PDF or PNG in the program that made it, and name that file."
     if not head:
         step = "Copy or download it again."
+    elif b'"uocr_nb.document"' in head:
+        what, step = "a document that was read and saved", f'doc = uocr_nb.load("{name}")'
     raise SourceError(f"{name} is not a file that can be read.", f"It is {what}. {_READS}", step)
 
 
@@ -226,25 +273,25 @@ def _shown(path: Path) -> str:
 
 
 def _from_folder(folder: Path, given: str) -> list[Source]:
-    files: list[Path] = []
-    for top, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [Path(top, name) for name in names]
-    files.sort(key=lambda path: natural_key(str(path.relative_to(folder))))
-    return _from_many(files, f"The folder {_short(given)}")
+    bounds, skipped = Bounds(), Skipped()
+    return _from_many(walk(folder, bounds, skipped), f"The folder {_short(given)}", bounds, skipped)
 
 
 def _from_glob(given: str, base: Path | None) -> list[Source]:
     start = glob.escape(str((base or Path.cwd()).absolute()))
     pattern = os.path.normpath(Path(start) / os.path.expanduser(given))  # noqa: PTH111 - Path.expanduser may raise
-    matches: dict[str, None] = {}
+    bounds, skipped = Bounds(), Skipped()
+    matches: dict[str, Path] = {}
     for form in ("NFC", "NFD"):
         wanted = unicodedata.normalize(form, pattern)
-        matches.update(dict.fromkeys(glob.glob(wanted, recursive=True)))  # noqa: PTH207 - Path.glob takes no absolute one
-    files = sorted((Path(match) for match in matches), key=lambda path: natural_key(str(path)))
+        for match in bounds.among(map(Path, glob.iglob(wanted, recursive=True))):  # noqa: PTH207 - an absolute pattern
+            # Links that lead in a circle would give each file many times.
+            matches.setdefault(os.path.realpath(match) if "**" in wanted else str(match), match)
+    files = sorted(matches.values(), key=lambda path: natural_key(str(path)))
     files = [file for file in files if not file.is_dir()]
     if files:
-        return _from_many(files, f"The pattern {_short(given)}")
+        manifests = given.lower().endswith("json")
+        return _from_many(files, f"The pattern {_short(given)}", bounds, skipped, manifests=manifests)
     folder = Path(pattern).parent
     while glob.has_magic(str(folder)) and not folder.is_dir():
         folder = folder.parent
@@ -264,50 +311,28 @@ def _endings(folder: Path) -> list[str]:
     return [pattern for pattern in known if any(fnmatch.fnmatch(f"x{ending}", pattern) for ending in endings)]
 
 
-def _from_many(files: list[Path], where: str) -> list[Source]:
+def _from_many(
+    files: Iterable[Path], where: str, bounds: Bounds, skipped: Skipped, *, manifests: bool = False
+) -> list[Source]:
     """Make sources of the files that can be read; the first carries a note about those that cannot."""
     found: list[Source] = []
-    skipped: list[str] = []
-    hidden = 0
     for file in files:
         if file.name.startswith("."):
-            hidden += 1
+            skipped.add("hidden", file.name)
             continue
-        try:
-            found.append(_from_file(file))
-        except SourceError:
-            skipped.append(file.name)
-    notes = []
-    if skipped:
-        more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
-        notes.append(f"{where}: skipped {', '.join(skipped[:_SHOWN])}{more} (neither PDF nor picture).")
-    if hidden:
-        notes.append(f"{where}: skipped {hidden} hidden file{'s' if hidden > 1 else ''}.")
+        source, reason = _looked_at(file)
+        if source is not None and source.kind == "iiif" and not manifests:
+            # Reading a folder of scans must not fetch the same pages once more from their library.
+            source, reason = None, "a IIIF manifest; name it to read it"
+        if source is not None:
+            found.append(source)
+        else:
+            skipped.add(reason, _shown(file))
+    notes = skipped.notes(where)
+    if bounds.reached:
+        notes.append(f"{where} is very large: {bounds.reached}. Name a part of it to read the rest.")
     if not found:
-        why = "It is empty." if not (skipped or hidden) else f"It has {len(skipped) + hidden} files. {_READS}"
+        why = "It is empty." if not skipped.count else f"It has {skipped.count:,} files. {_READS}"
         raise SourceError(f"{where} holds nothing that can be read.", why, "%uocr report.pdf")
     found[0] = replace(found[0], notes=tuple(notes))
     return found
-
-
-def _named(sources: list[Source]) -> list[Source]:
-    """Give `sources` names of their own: as much of the path as tells two files apart, then a number."""
-    names = [source.name for source in sources]
-    for depth in range(2, 6):
-        # The same file twice is not told apart by more of its path.
-        counts = Counter(name for name, _ in {(n, source.path) for n, source in zip(names, sources, strict=True)})
-        if max(counts.values()) == 1:
-            break
-        names = [
-            "/".join(source.path.parts[-depth:]) if counts[name] > 1 and source.path else name
-            for name, source in zip(names, sources, strict=True)
-        ]
-    taken: set[str] = set()
-    result = []
-    for name, source in zip(names, sources, strict=True):
-        unique, number = name, 2
-        while unique in taken:
-            unique, number = f"{name} ({number})", number + 1
-        taken.add(unique)
-        result.append(replace(source, name=unique))
-    return result

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 import threading
-import unicodedata
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from uocr_nb.errors import SourceError
 from uocr_nb.sources import iiif
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from uocr_nb.sources.iiif import Book, Canvas
     from uocr_nb.sources.iiif_image import Info, Service
 
-__all__ = ["Local", "Remote", "name_of"]
+__all__ = ["Local", "Remote"]
 
 _OVER_THE_NETWORK = ("url", "iiif")
 
@@ -52,9 +51,6 @@ _KEPT = 32
 
 _ROOM = 1.4
 """A picture may have so many times the wanted size before it is made smaller: what servers offer is seldom exact."""
-
-_GENERIC = re.compile(r"(?:manifest|info|index|iiif|presentation|default|native)(?:\.\w{1,5})?|v?\d", re.IGNORECASE)
-"""Last parts of an address that say nothing, so that the part before is shown as well."""
 
 
 @dataclass(frozen=True)
@@ -386,29 +382,3 @@ def _is_page(head: bytes) -> bool:
     return re.match(rb"(?:\xef\xbb\xbf)?\s*<[?!a-z]", head, re.IGNORECASE) is not None and (
         re.search(rb"<(?:!doctype\s+html|html|head|body|script|meta)\b", head, re.IGNORECASE) is not None
     )
-
-
-def name_of(url: str) -> str:
-    """Name a source after its address: the last part of the path, with the one before where it says nothing."""
-    try:
-        parts = urlsplit(url)
-        host, path = parts.hostname or "", parts.path
-    except ValueError:
-        host, path = "", ""
-    pieces = [_safe(piece) for piece in path.split("/")]
-    pieces = [piece for piece in pieces if piece not in ("", ".", "..")]
-    # The four last parts of a IIIF image address are how, not what.
-    if len(pieces) > 4 and service_of_address(url)[0] is not None:
-        pieces = pieces[:-4]
-    if not pieces:
-        return _safe(host) or "address"
-    if len(pieces) > 1 and _GENERIC.fullmatch(pieces[-1]):
-        return "/".join(pieces[-2:])
-    return pieces[-1]
-
-
-def _safe(text: str) -> str:
-    """Make a name of a part of an address: as people read it, without what would be taken for a path or a control."""
-    plain = unicodedata.normalize("NFC", unquote(text, errors="replace"))
-    plain = "".join("_" if unicodedata.category(one)[0] == "C" or one in '/\\:*?"<>|' else one for one in plain).strip()
-    return plain if len(plain) <= 80 else f"{plain[:77]}..."
