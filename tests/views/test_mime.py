@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from uocr_nb.document.model import Document, Page
-from uocr_nb.reading.progress import Progress
 from uocr_nb.views.mime import document_bundle
 
 if TYPE_CHECKING:
@@ -49,7 +48,10 @@ def test_stored_markdown_has_ten_pages(make_page: Callable[..., Page]) -> None:
     assert "2 more pages: `doc.markdown`" in markdown
 
 
-def test_a_running_document_is_a_line_on_a_terminal(document: Document) -> None:
-    bundle = document_bundle(document, progress=Progress(14, 5, 3, 4.0), uid="abc")
-    assert bundle["text/plain"].startswith("5 of 14 pages  [")
-    assert 'data-uid="abc"' in bundle["text/html"]
+def test_markdown_tells_what_is_not_ok(document: Document) -> None:
+    markdown = document_bundle(document)["text/markdown"]
+    assert markdown.startswith("**5 pages: 2 ok, 1 looping (p. 4: The same row repeats from block 4 on.), 1 truncated")
+    assert "- page 5, failed: No answer in 3 tries." in markdown
+    assert "Run the 3 again: `doc.retry()`" in markdown
+    fine = Document([page for page in document.pages if page.status == "ok"])
+    assert "doc.retry" not in document_bundle(fine)["text/markdown"]

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import lxml.html
 import pytest
+from harmless import HOSTILE, check_harmless, parsed
 
 from uocr_nb.document.model import Block, Document, Page, Status
-from uocr_nb.reading.progress import Progress
 from uocr_nb.views.labels import tag_of
 from uocr_nb.views.page_html import chosen_pages, document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
@@ -16,122 +15,10 @@ from uocr_nb.views.plain import document_plain, page_plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ELEMENTS = {
-    "div",
-    "span",
-    "img",
-    "details",
-    "summary",
-    "pre",
-    "code",
-    "table",
-    "tbody",
-    "tr",
-    "td",
-    "th",
-    "br",
-    "sub",
-    "sup",
-}
-ATTRIBUTES = {"class", "style", "title", "src", "alt", "dir", "rowspan", "colspan", "data-uid", "data-view", "open"}
-PROPERTIES = {
-    *(
-        [
-            "position",
-            "left",
-            "top",
-            "right",
-            "bottom",
-            "width",
-            "height",
-            "min-width",
-            "max-width",
-            "min-height",
-            "max-height",
-            "float",
-            "clear",
-        ]
-    ),
-    *(
-        [
-            "display",
-            "overflow",
-            "overflow-x",
-            "overflow-y",
-            "box-sizing",
-            "margin",
-            "padding",
-            "border",
-            "border-top",
-            "border-bottom",
-        ]
-    ),
-    *(
-        [
-            "border-left",
-            "border-radius",
-            "border-collapse",
-            "background-color",
-            "color",
-            "opacity",
-            "cursor",
-            "vertical-align",
-        ]
-    ),
-    *(
-        [
-            "table-layout",
-            "word-spacing",
-            "text-align",
-            "white-space",
-            "overflow-wrap",
-            "font-family",
-            "font-size",
-            "font-weight",
-            "line-height",
-        ]
-    ),
-}
-"""What JupyterLab 4.6 keeps of a notebook that it does not trust, as far as it is used here."""
-
-HOSTILE = (
-    "</div></td><script>top.tripped=1</script><img src=x onerror=top.tripped=1>",
-    '"><svg onload=top.tripped=1>',
-    "' onmouseover='top.tripped=1' style='position:fixed",
-    "&lt;script&gt; &amp; <a href='javascript:top.tripped=1'>x</a>",
-    "<style>body{display:none}</style><iframe srcdoc=x></iframe>",
-)
-
-
-def parsed(html: str) -> Any:
-    return lxml.html.fromstring(html)
-
-
-def check_harmless(html: str) -> Any:
-    root = parsed(html)
-    for element in root.iter():
-        assert element.tag in ELEMENTS, element.tag
-        for name, value in element.attrib.items():
-            assert name in ATTRIBUTES, (name, value)
-            if name == "style":
-                check_style(value)
-            if name == "src":
-                assert value.startswith(("data:image/jpeg;base64,", "data:image/svg+xml,")), value[:40]
-    return root
-
-
-def check_style(style: str) -> None:
-    assert not re.search(r"var\(|calc\(|url\(|currentcolor|inherit|!important|[:\s]\.\d", style, re.IGNORECASE), style
-    for declaration in filter(None, style.split(";")):
-        name, _, value = declaration.partition(":")
-        assert name in PROPERTIES, declaration
-        assert value, declaration
-
 
 def test_only_what_an_untrusted_notebook_keeps(document: Document) -> None:
     check_harmless(document_html(document))
     check_harmless(document_html(document, whole=True))
-    check_harmless(document_html(document, progress=Progress(9, 5, 3, 4.0, cost=0.04)))
     check_harmless(page_html(document.page(1)))
 
 
@@ -160,7 +47,14 @@ def test_numbers_and_codes_are_the_same_everywhere(document: Document) -> None:
 def test_statuses_and_words_are_the_same_in_html_and_plain(document: Document) -> None:
     text = parsed(document_html(document)).text_content()
     plain = document_plain(document)
-    for words in ("5 pages: 2 ok", "1 truncated (3)", "1 looping (4)", "1 failed (5)", "Run the 3 again: doc.retry()"):
+    for words in (
+        "2 ok",
+        "5 pages",
+        "1 truncated (3)",
+        "1 looping (4)",
+        "1 failed (5)",
+        "Run the 3 again: doc.retry()",
+    ):
         assert words in text
         assert words in plain
     for words in ("1,087 tokens", "3.4 s", "4,096 tokens", "No answer in 3 tries.", "Cut here, at 4,096 tokens"):
@@ -262,7 +156,7 @@ def test_a_page_without_its_picture_shows_blank_paper(make_page: Callable[..., P
 
 
 def test_a_picture_that_is_broken_is_named(make_page: Callable[..., Page]) -> None:
-    page = make_page()
+    page = make_page(size=(611, 877))  # a picture that no other test has shown
     assert page.image_file is not None
     page.image_file.write_bytes(page.image_file.read_bytes()[:60])
     assert check_harmless(page_html(page)).xpath("//*[@class='uo-blank']")[0].get("title")
@@ -320,19 +214,6 @@ def test_trouble_comes_before_order(make_page: Callable[..., Page]) -> None:
     chosen = [page.position for page in chosen_pages(pages)]
     assert chosen == [1, *range(31, 40)]
     assert all(a < b for a, b in pairwise(chosen))
-
-
-def test_a_running_document_says_how_far_it_is(make_page: Callable[..., Page]) -> None:
-    nothing = parsed(document_html(Document.so_far(()), progress=Progress(14, 0, 0, 0.2, (1,))))
-    assert "0 of 14 pages" in nothing.text_content()
-    assert "No page yet. The first one is being read." in nothing.text_content()
-    pages = [make_page(3), make_page(7)]
-    text = parsed(
-        document_html(Document.so_far(pages), progress=Progress(14, 9, 1, 6.9, (10,), cost=0.04))
-    ).text_content()
-    for words in ("9 of 14 pages", "1.3 pages/s", "about 4 s to go", "$0.04 so far", "page 3 of 14", "page 7 of 14"):
-        assert words in text
-    assert "doc.retry()" not in text
 
 
 def test_pages_of_several_sources_carry_their_names(make_page: Callable[..., Page]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import COORD_MAX, Status
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.cells import extent
+from uocr_nb.views.cells import about
 from uocr_nb.views.icons import hatch
 from uocr_nb.views.labels import block_name, label_style, tag_of
 from uocr_nb.views.styles import HAIR, MONO
@@ -25,6 +25,9 @@ _CHARACTER = 6.02
 _TAG_HEIGHT = 11.0
 _SAME_COLUMN = 15
 """Thousandths of the page's width by which boxes of one column may begin before each other."""
+
+_CARET_ROOM = 14
+"""px that the tag of the box being written takes more than another."""
 
 _MAX_TAGS = 150
 _MAX_BOXES = 300
@@ -128,8 +131,11 @@ def unread(page: Page) -> list[Box]:
     return regions
 
 
-def paper_html(page: Page, pictures: Pictures) -> str:
-    """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read."""
+def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
+    """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
+
+    While the page is `reading`, its last box is the one whose text is being written.
+    """
     if pictures.page:
         paper = (
             f'<img class="uo-image" alt="Page {page.position}" src="{pictures.page}" style="display:block;width:100%;'
@@ -138,7 +144,7 @@ def paper_html(page: Page, pictures: Pictures) -> str:
     else:
         tall = f"padding:{pictures.ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
-    layer = "".join([*_boxes(page, pictures.ratio), *_unread(page)])
+    layer = "".join([*_boxes(page, pictures.ratio, reading=reading), *_unread(page)])
     return (
         '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
         f'margin:0 16px 14px 0;border:{HAIR}">'
@@ -147,11 +153,13 @@ def paper_html(page: Page, pictures: Pictures) -> str:
     )
 
 
-def _boxes(page: Page, ratio: float) -> list[str]:
+def _boxes(page: Page, ratio: float, *, reading: bool) -> list[str]:
     boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
-    boxes = dict(list(boxes.items())[:_MAX_BOXES])
+    # What is read last matters most while the page is being read.
+    boxes = dict(list(boxes.items())[-_MAX_BOXES:] if reading else list(boxes.items())[:_MAX_BOXES])
     tags = place_tags(boxes, ratio) if len(boxes) <= _MAX_TAGS else {}
-    return [_box(page, number, box, tags.get(number)) for number, box in boxes.items()]
+    written = len(page.blocks) if reading else 0
+    return [_box(page, number, box, tags.get(number), written=number == written) for number, box in boxes.items()]
 
 
 def _percent(value: float) -> str:
@@ -163,34 +171,50 @@ def _place(box: Box) -> str:
     return f"left:{_percent(x1)};top:{_percent(y1)};width:{_percent(x2 - x1)};height:{_percent(y2 - y1)}"
 
 
-def _box(page: Page, number: int, box: Box, tag: Tag | None) -> str:
+def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool) -> str:
     block = page.blocks[number - 1]
     style = label_style(block.label)
     # The outset is 3 px across and 2 px along, outside which the line is drawn; the data stay untouched.
     line = style.width
     colour = style.paper + ("cc" if style.family in ("text", "code") else "")
     ground = f"background-color:{style.paper}0f;" if style.fill else ""
-    name = block_name(page, number, extent(block))
+    if written:
+        line, colour, ground = max(line, 2), style.paper, f"background-color:{style.paper}1c;"  # 11 %
+    name = block_name(page, number, about(block))
+    kind = "solid" if written else style.line
+    if tag is not None and written and box[0] * _NOMINAL / COORD_MAX < tag_width(number) + _CARET_ROOM:
+        tag = replace(tag, side="inside")
+    inner = _tag(number, block.label, tag, written=written)
     return (
         f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
         f'style="position:absolute;{_place(box)};'
         f"box-sizing:content-box;margin:{-2 - line:g}px 0 0 {-3 - line:g}px;padding:2px 3px;{ground}"
-        f'border:{line:g}px {style.line} {colour}">{_tag(number, block.label, tag)}</div>'
+        f'border:{line:g}px {kind} {colour}">{inner}</div>'
     )
 
 
-def _tag(number: int, label: str, tag: Tag | None) -> str:
+def _tag(number: int, label: str, tag: Tag | None, *, written: bool) -> str:
     if tag is None:
         return ""
-    gap = label_style(label).width + 1
+    style = label_style(label)
+    gap = max(style.width, 2 if written else 0) + 1
     side = {
         "left": f"right:100%;margin:0 {gap:g}px 0 0;background-color:#ffffffb3;",
         "inside": "left:0;background-color:#ffffffe6;",
         "corner": "right:0;background-color:#ffffffe6;",
     }[tag.side]
+    if written:
+        caret = (
+            '<span style="display:inline-block;width:4px;height:8px;margin:0 0 0 3px;background-color:#ffffff"></span>'
+        )
+        place = side[: side.index("background-color")]
+        return (
+            f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{place}padding:0 2px;color:#ffffff;'
+            f'background-color:{style.paper}">{escape(tag_of(number, label))}{caret}</span>'
+        )
     return (
         f'<span class="uo-tag" style="position:absolute;top:{tag.down:g}px;{side}'
-        f'color:{label_style(label).paper}">{escape(tag_of(number, label))}</span>'
+        f'color:{style.paper}">{escape(tag_of(number, label))}</span>'
     )
 
 

@@ -6,14 +6,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from uocr_nb.markup.tables import parse_table, split_tables
-from uocr_nb.views.words import count
+from uocr_nb.markup.safe_html import escape
+from uocr_nb.markup.tables import Cell, Grid, parse_table, split_tables
+from uocr_nb.views.words import count, in_doubt
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
-    from uocr_nb.markup.tables import Grid
 
-__all__ = ["extent", "head_rows", "is_number", "numeric_columns", "pieces", "table_index"]
+__all__ = ["about", "extent", "head_rows", "is_number", "last_rows", "numeric_columns", "pieces", "table_index"]
 
 
 _NUMBER = re.compile(r"[^\w\s]{0,3}\d[\d.,\s]{0,24}(?:[eE][+-]?\d{1,4})?\s?[^\w\s]{0,3}(?:[kKMmB])?|[-–—]")
@@ -51,6 +51,27 @@ def extent(block: Block) -> str:
         if not isinstance(piece, str):
             return f"{count(len(piece.rows), 'row')}, {count(piece.columns, 'column')}"
     return ""
+
+
+def about(block: Block) -> str:
+    """Say what is to be known of a block beside its label: the size of its table, and that it is in doubt."""
+    sure = f"in doubt ({block.confidence:.0%} sure)" if block.confidence is not None and in_doubt(block) else ""
+    return ", ".join(filter(None, (extent(block), sure)))
+
+
+def last_rows(grid: Grid, keep: int) -> Grid:
+    """The head and the last `keep` rows of a table that grows at its end, spans filled."""
+    head = head_rows(grid)
+    if len(grid.rows) <= head + keep:
+        return grid
+    matrix = grid.matrix()
+    lines = matrix[:head] + matrix[len(matrix) - keep :]
+    return Grid(
+        tuple(
+            tuple(Cell(text, row, col, html=escape(text).replace("\n", "<br>")) for col, text in enumerate(line))
+            for row, line in enumerate(lines)
+        )
+    )
 
 
 def is_number(text: str) -> bool:

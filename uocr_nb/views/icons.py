@@ -11,7 +11,7 @@ from urllib.parse import quote
 from uocr_nb.document.model import Status
 from uocr_nb.views.labels import status_hue
 
-__all__ = ["ERROR", "GOOD", "INFO", "WARNING", "hatch", "icon", "status_icon"]
+__all__ = ["ERROR", "GOOD", "INFO", "WARNING", "hatch", "icon", "status_icon", "white_icon"]
 
 INFO = "#7d858e"
 GOOD = "#2b8a55"
@@ -69,6 +69,13 @@ def icon(shape: str, colour: str, size: int = 14) -> str:
 def status_icon(status: Status, size: int = 14) -> str:
     """Draw the icon of a status in its colour."""
     return icon(_OF_STATUS[status], status_hue(status), size)
+
+
+@cache
+def white_icon(status: Status) -> str:
+    """Draw the icon of a status for the middle of a tile of its colour, 20 px high."""
+    drawn = icon(_OF_STATUS[status], "#ffffff", 10)
+    return drawn.replace("display:inline-block", "display:block").replace("margin:0 5px 0 0", "margin:5px auto 0")
 
 
 @cache

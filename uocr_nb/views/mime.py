@@ -7,32 +7,37 @@ import contextlib
 import io
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.model import Block
 from uocr_nb.errors import UocrError
-from uocr_nb.markup.markdown import page_markdown
+from uocr_nb.markup.markdown import block_markdown, page_markdown
+from uocr_nb.views.live_html import live_html
 from uocr_nb.views.page_html import chosen_pages, document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
-from uocr_nb.views.progress import progress_bar
-from uocr_nb.views.words import shortened
+from uocr_nb.views.progress import progress_line
+from uocr_nb.views.words import DOUBTS, RETRY, count, not_ok, reason_of, shortened, source_place, summary_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from uocr_nb.document.model import Document, Page
     from uocr_nb.reading.progress import Progress
 
-__all__ = ["document_bundle", "page_bundle"]
+__all__ = ["document_bundle", "live_bundle", "page_bundle"]
+
+_MOST_BAD = 20
+"""Pages that are named one by one."""
 
 _MARKDOWN_CHARACTERS = 40_000
 """Of a page's text in a stored form; the markup around it may double that."""
 
 
-def document_bundle(doc: Document, *, progress: Progress | None = None, uid: str | None = None) -> dict[str, str]:
+def document_bundle(doc: Document, *, uid: str | None = None) -> dict[str, str]:
     """MIME type -> text, as `doc.show` asks for.
 
     ``auto`` and ``view`` give HTML with markdown and plain text beside it, ``figure`` a picture, ``markdown`` and
     ``text`` these alone, ``none`` one line.
     """
     plain = document_plain(doc)
-    if progress is not None and not progress.finished:
-        plain = progress_bar(progress)
     if doc.show == "none":
         return {"text/plain": repr(doc)}
     if doc.show == "text":
@@ -44,9 +49,19 @@ def document_bundle(doc: Document, *, progress: Progress | None = None, uid: str
         with contextlib.suppress(UocrError):
             return {"image/png": _png(doc), "text/plain": plain}
     return {
-        "text/html": document_html(doc, progress=progress, uid=uid),
+        "text/html": document_html(doc, uid=uid),
         "text/markdown": _markdown(doc),
         "text/plain": plain,
+    }
+
+
+def live_bundle(
+    progress: Progress, pages: Sequence[Page], *, uid: str | None = None, with_pages: bool = True
+) -> dict[str, str]:
+    """MIME type -> text of a reading that goes on; small, because it is sent again and again."""
+    return {
+        "text/html": live_html(progress, pages, uid=uid, with_pages=with_pages),
+        "text/plain": progress_line(progress),
     }
 
 
@@ -60,13 +75,29 @@ def page_bundle(page: Page) -> dict[str, str]:
 
 
 def _markdown(doc: Document) -> str:
-    """Markdown of the pages that a stored form carries; the others are named."""
+    """Markdown of the pages that a stored form carries; the others are named, and so are those that are not ok."""
     pages = doc.pages
     shown = chosen_pages(pages)
-    text = "\n\n".join(_page_markdown(page) for page in shown)
+    parts = [_markdown_summary(pages)] if len(pages) > 1 and not_ok(pages) else []
+    parts += [_page_markdown(page) for page in shown]
     if len(shown) < len(pages):
-        text += f"\n\n*{len(pages) - len(shown)} more pages: `doc.markdown`*"
-    return text
+        parts.append(f"*{len(pages) - len(shown)} more pages: `doc.markdown`*")
+    return "\n\n".join(parts)
+
+
+def _markdown_summary(pages: Sequence[Page]) -> str:
+    """``57 ok, 2 looping (p. 12, 40)``, a line for each page that is not ok, and how to run them again."""
+    bad = not_ok(pages)
+    lines = []
+    for page in bad[:_MOST_BAD]:
+        place = source_place(page, pages)
+        said = f"page {page.position}, {page.status}: {f'{place}: ' if place else ''}{reason_of(page)}"
+        lines.append(f"- {block_markdown(Block('text', said))}")
+    if len(bad) > _MOST_BAD:
+        lines.append(f"- {count(len(bad) - _MOST_BAD, 'more page')}: `{DOUBTS}`")
+    counts = block_markdown(Block("text", f"{len(pages):,} pages: {summary_line(pages)}"))
+    again = "Run it again" if len(bad) == 1 else f"Run the {len(bad):,} again"
+    return "\n".join([f"**{counts}**", "", *lines, "", f"{again}: `{RETRY}`"])
 
 
 def _page_markdown(page: Page) -> str:

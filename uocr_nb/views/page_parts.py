@@ -11,7 +11,7 @@ from uocr_nb.views.boxes import paper_html
 from uocr_nb.views.pictures import CROWDED, NOTEBOOK, WHOLE, Quality, page_pictures
 from uocr_nb.views.rows import ALL, SHORT, block_row
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
-from uocr_nb.views.words import count, shortened
+from uocr_nb.views.words import count, is_blank, shortened
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Page
@@ -84,7 +84,7 @@ def _text(page: Page, rows: list[str]) -> str:
 
 def _nothing(page: Page) -> str:
     if page.status is Status.OK:
-        return "A blank page: there is nothing to read."
+        return "A blank page; it was not asked." if is_blank(page) else "A blank page: there is nothing to read."
     return "There is no text."
 
 

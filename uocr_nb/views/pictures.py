@@ -7,17 +7,19 @@ import io
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from uocr_nb.errors import UocrError
 from uocr_nb.views.labels import FIGURES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PIL.Image import Image
 
-    from uocr_nb.document.model import Page
+    from uocr_nb.document.model import Box, Page
 
-__all__ = ["CROWDED", "NOTEBOOK", "WHOLE", "Pictures", "Quality", "page_pictures"]
+__all__ = ["CROWDED", "NOTEBOOK", "WHOLE", "Pictures", "Quality", "live_pictures", "page_pictures", "thumbnail"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ CROWDED = Quality(width=720, page_bytes=42_000, crop_bytes=14_000, crop_width=32
 WHOLE = Quality(width=1200, page_bytes=400_000, crop_bytes=300_000, crop_width=640)
 """For a file of its own."""
 
+LIVE = Quality(width=640, page_bytes=36_000, crop_bytes=20_000, crop_width=320)
+"""For a page that is being read: it is sent again with each update."""
+
+_THUMBNAIL = Quality(width=74, page_bytes=2_600, crop_bytes=0, crop_width=0)
+
 _STEPS = ((1.0, 66), (1.0, 52), (0.8, 54), (0.8, 44), (0.6, 46), (0.45, 42), (0.3, 40))
 """Share of the width and JPEG quality, tried in this order until the limit is kept; resizing costs the most."""
 
@@ -76,30 +83,117 @@ class Pictures:
 
 
 _KEPT = 24
-_cache: OrderedDict[tuple[int, Quality], tuple[Page, Pictures]] = OrderedDict()
-_lock = threading.Lock()
+_KEPT_LIVE = 4  # with their pixels, about 2 MB each
+_KEPT_THUMBNAILS = 64
+
+Key = tuple[Any, ...]
+Value = TypeVar("Value")
+
+
+class _Kept(Generic[Value]):
+    """The pictures made last, by page picture (not by page: one that is being read is a new one at each update)."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[Key, tuple[Page, Value]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, page: Page, more: Key, make: Callable[[], Value], keep: Callable[[Value], bool] = bool) -> Value:
+        # The page is held where its id is the key, so that its id cannot pass to another one.
+        key = (page.sha256 or id(page), *more)
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][1]
+        made = make()
+        with self._lock:
+            if keep(made):  # a picture that is not at hand may come back
+                self._held[key] = (page, made)
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+        return made
+
+
+@dataclass
+class _Live:
+    """The picture of a page that is being read, with its pixels for the crops to come."""
+
+    page: str
+    image: Image
+    crops: dict[Box, str]
+
+
+_pages: _Kept[Pictures] = _Kept(_KEPT)
+_live: _Kept[_Live | None] = _Kept(_KEPT_LIVE)
+_thumbnails: _Kept[str] = _Kept(_KEPT_THUMBNAILS)
 
 
 def page_pictures(page: Page, quality: Quality = NOTEBOOK) -> Pictures:
-    """Page picture and crops; made once while the page is in use, because a run draws its document again and again."""
-    key = (id(page), quality)
-    with _lock:
-        held = _cache.get(key)
-        if held is not None:  # the page itself is held too, so its id cannot have passed to another one
-            _cache.move_to_end(key)
-            return held[1]
-    made = _make(page, quality)
-    with _lock:
-        if made.page:  # a picture that is not at hand may come back
-            _cache[key] = (page, made)
-        while len(_cache) > _KEPT:
-            _cache.popitem(last=False)
-    return made
+    """Page picture and crops; made once for a page picture and the figures on it."""
+    figures = tuple((n, block.box) for n, block in enumerate(page.blocks) if block.label in FIGURES)
+    return _pages.get(page, (quality, figures), lambda: _make(page, quality), lambda made: bool(made.page))
+
+
+def live_pictures(page: Page) -> Pictures:
+    """Page picture and crops of a page that is being read; each is encoded once, however often it is drawn."""
+    ratio = _ratio(page)
+    live = _live.get(page, (), lambda: _make_live(page))
+    if live is None:
+        return Pictures("", ratio, {}, "The page picture is not at hand.")
+    crops = {}
+    for number, block in enumerate(page.blocks, 1):
+        pixels = block.pixels(live.image.size) if block.label in FIGURES else None
+        if block.box is None or pixels is None or not _worth_a_crop(pixels):
+            continue
+        if block.box not in live.crops:
+            part = live.image.crop(pixels)
+            live.crops[block.box] = _jpeg(part, min(part.width, LIVE.crop_width), LIVE.crop_bytes)
+        crops[number] = live.crops[block.box]
+    return Pictures(live.page, ratio, crops)
+
+
+def thumbnail(page: Page) -> str:
+    """A picture of 74 px across as a data URI; empty where no picture is at hand (it is not worth rendering one)."""
+
+    def make() -> str:
+        image = _from_file(page, _THUMBNAIL.width)
+        return _jpeg(image, _THUMBNAIL.width, _THUMBNAIL.page_bytes) if image is not None else ""
+
+    return _thumbnails.get(page, (), make)
+
+
+def _make_live(page: Page) -> _Live | None:
+    from PIL import Image as Images  # noqa: PLC0415 - heavy
+
+    image = _from_file(page, LIVE.width)
+    if image is None:
+        return None
+    width = min(image.width, LIVE.width)
+    small = image.resize((width, max(1, round(image.height * width / image.width))), Images.Resampling.HAMMING)
+    return _Live(_jpeg(small, width, LIVE.page_bytes), small, {})
+
+
+def _from_file(page: Page, width: int) -> Image | None:
+    """The page picture at no less than `width` px across, decoded no larger than that needs."""
+    from PIL import Image as Images  # noqa: PLC0415 - heavy
+
+    if page.image_file is None:
+        return None
+    try:
+        with Images.open(page.image_file) as opened:
+            opened.draft("RGB", (width, max(1, round(width * opened.height / opened.width))))
+            return opened.convert("RGB")
+    except (OSError, ValueError):
+        return None
+
+
+def _ratio(page: Page) -> float:
+    width, height = page.size
+    return height / width if width > 0 and height > 0 else 1.414  # a sheet of A4
 
 
 def _make(page: Page, quality: Quality) -> Pictures:
-    width, height = page.size
-    ratio = height / width if width > 0 and height > 0 else 1.414
+    ratio = _ratio(page)
     if not page.sha256 and page.image_file is None and page.origin is None:
         return Pictures("", ratio, {}, "The page picture is not part of this document.")
     try:
@@ -121,12 +215,16 @@ def _crops(page: Page, image: Image, quality: Quality) -> dict[int, str]:
         if block.label in FIGURES and (pixels := block.pixels(image.size)) is not None
     ]
     for number, (x1, y1, x2, y2) in places:
-        if x2 - x1 < 4 or y2 - y1 < 4:
+        if not _worth_a_crop((x1, y1, x2, y2)):
             continue
         part = image.crop((x1, y1, x2, y2))
         wide = min(quality.crop_width, round(quality.width * part.width / image.width))
         crops[number] = _jpeg(part, max(wide, 24), quality.crop_bytes // len(places))
     return crops
+
+
+def _worth_a_crop(pixels: Box) -> bool:
+    return pixels[2] - pixels[0] >= 4 and pixels[3] - pixels[1] >= 4
 
 
 def _jpeg(image: Image, width: int, limit: int) -> str:

@@ -12,7 +12,24 @@ from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import block_text
 from uocr_nb.views.cells import head_rows, is_number, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, code_of, label_name, label_style
-from uocr_nb.views.words import EMPTY_LIST, count, facts, retry_line, status_counts
+from uocr_nb.views.words import (
+    BLANK,
+    BY_SOURCE,
+    DOUBTS,
+    EMPTY_LIST,
+    count,
+    doubts,
+    facts,
+    is_blank,
+    not_ok,
+    pages_by_source,
+    reason_of,
+    retry_line,
+    source_place,
+    status_counts,
+    tries_line,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +48,8 @@ _EXCERPT_LINES = 2
 _EXCERPT_ROWS = 4
 _EXCERPT_BLOCKS = 40
 _MAX_CELL = 24
+_MOST_BAD = 10
+_MOST_SOURCES = 8
 _SHORT_HEAD = 6
 
 # Control characters, escape sequences among them, and marks that turn the direction of the text around them:
@@ -104,15 +123,19 @@ def document_plain(doc: Document) -> str:
     if not pages:
         return "A document without pages."
     lines = [_title(pages)]
-    lines += [f"  ! {printable(text)}" for text in doc.own_warnings[:5]]
+    for text in doc.own_warnings[:5]:
+        lines += _indented("  ", wrap(f"! {printable(text)}", COLUMNS - 2))
+    lines += _source_lines(pages)
     lines += _page_lines(pages[0], whole=False)
+    lines += _bad_lines(pages)
     lines += _last_lines(pages)
     return "\n".join(lines)
 
 
 def page_plain(page: Page) -> str:
     """One page for a terminal, its text in full."""
-    return "\n".join([f"{printable(page.source)}   page {page.number}", *_page_lines(page, whole=True)])
+    name = f", {printable(page.name)}" if page.name else ""
+    return "\n".join([f"{printable(page.source)}   page {page.number}{name}", *_page_lines(page, whole=True)])
 
 
 def _title(pages: Sequence[Page]) -> str:
@@ -120,6 +143,38 @@ def _title(pages: Sequence[Page]) -> str:
     name = printable(sources[0]) if len(sources) == 1 else f"{len(sources):,} sources"
     said = ", ".join(text for _status, text in status_counts(pages))
     return f"{clip(name, 40)}   {count(len(pages), 'page')}: {said}"
+
+
+def _source_lines(pages: Sequence[Page]) -> list[str]:
+    """How the pages of each source are, one line each; nothing where every source is one page."""
+    groups = pages_by_source(pages)
+    if len(groups) < 2 or len(groups) == len(pages):  # one source, or a page each
+        return []
+    ordered = sorted(groups.items(), key=lambda item: not not_ok(item[1]))
+    lines = []
+    for name, group in ordered[:_MOST_SOURCES]:
+        counts = status_counts([replace(page, position=page.number) for page in group])
+        said = ", ".join(text for _status, text in counts) if len(group) > 1 else group[0].status
+        lines += _indented("  ", wrap(f"{printable(name)}: {said}", COLUMNS - 2))
+    if len(ordered) > _MOST_SOURCES:
+        lines.append(f"  {count(len(ordered) - _MOST_SOURCES, 'more source')}: {BY_SOURCE}")
+    return lines
+
+
+def _bad_lines(pages: Sequence[Page]) -> list[str]:
+    """A line for each page that is not ok, with its reason; the first page has told its own."""
+    bad = not_ok(pages[1:])
+    lines = []
+    for page in bad[:_MOST_BAD]:
+        place = source_place(page, pages)
+        reason = reason_of(page)
+        named = f"{place}: " if place and page.source not in reason else ""
+        head = f"page {page.position}  {page.status}  "
+        said = wrap(printable(named + reason), COLUMNS - len(head))
+        lines += [head + said[0], *_indented(" " * len(head), said[1:])]
+    if len(bad) > _MOST_BAD:
+        lines.append(f"{count(len(bad) - _MOST_BAD, 'more page')} not ok: {DOUBTS}")
+    return lines
 
 
 def _last_lines(pages: Sequence[Page]) -> list[str]:
@@ -131,17 +186,28 @@ def _last_lines(pages: Sequence[Page]) -> list[str]:
         parts.append(f"{more:,} more pages: doc.page(2) ... doc.page({len(pages)})")
     if again := retry_line(pages):
         parts.append(again)
-    line = ".  ".join(parts)
-    return [line] if line else []
+    if unsure := doubts(pages):
+        parts.append(f"{count(unsure, 'block')} in doubt: {DOUBTS}")
+    lines: list[str] = []
+    for part in parts:
+        # Two short ones stand on one line.
+        if lines and cells(f"{lines[-1]}.  {part}") <= COLUMNS:
+            lines[-1] += f".  {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
 def _page_lines(page: Page, *, whole: bool) -> list[str]:
-    head = [f"page {page.position}", str(page.status), count(len(page.blocks), "block"), *facts(page)]
-    lines = ["  ".join(head)]
+    said = BLANK if is_blank(page) else count(len(page.blocks), "block")
+    lines = ["  ".join([f"page {page.position}", str(page.status), said, *facts(page)])]
     if page.status is not Status.OK:
-        lines += _indented("  ", wrap(printable(page.reason), COLUMNS - 2))
-    for warning in page.warnings if whole else page.warnings[:3]:
+        lines += _indented("  ", wrap(printable(page.reason or reason_of(page)), COLUMNS - 2))
+    warnings = warnings_of(page)
+    for warning in warnings if whole else warnings[:3]:
         lines += _indented("  ", wrap(f"! {printable(warning)}", COLUMNS - 2))
+    if again := tries_line(page):
+        lines.append(f"  {again}")
     blocks = page.blocks if whole else page.blocks[:_EXCERPT_BLOCKS]
     for number in range(1, len(blocks) + 1):
         lines += _block_lines(page, number, whole=whole)

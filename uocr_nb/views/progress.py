@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from uocr_nb.markup.safe_html import escape
 from uocr_nb.support.durations import show_clock
-from uocr_nb.views.styles import HAIR, SECOND, fact
+from uocr_nb.views.icons import WARNING, icon
+from uocr_nb.views.styles import ACCENT, HAIR, SECOND, TINT_WARNING, fact, icon_line
 from uocr_nb.views.words import count, money
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["progress_bar", "progress_html", "progress_line", "progress_parts"]
 
 _BAR = 24
+_SHORTEST_BAR = 8
+
+_HINT = "Interrupt the cell to stop; pages that are done are kept. If this line stands still, run the cell again."
 
 
 def progress_parts(progress: Progress) -> list[str]:
@@ -22,35 +27,57 @@ def progress_parts(progress: Progress) -> list[str]:
     rate = progress.pages_per_second
     if rate is not None:
         parts.append(f"{rate:.1f} pages/s" if rate >= 0.95 else f"{1 / rate:.1f} s a page")  # 1, rounded
-    if progress.to_go is not None:
+    if progress.tokens_per_second is not None:
+        parts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
+    if progress.to_go is not None and not progress.waiting:
         to_go = max(1, round(progress.to_go))
         parts.append(f"about {f'{to_go} s' if to_go < 60 else show_clock(to_go)} to go")  # a minute
     if progress.cost is not None:
         parts.append(f"{money(progress.cost)} so far")
+    if progress.cached:
+        parts.append(f"{progress.cached:,} from the cache")
     return parts
 
 
 def progress_line(progress: Progress) -> str:
-    """Put the parts on one line, three spaces apart."""
-    return "   ".join(progress_parts(progress))
+    """Put the parts on one line, three spaces apart; below it why it waits, when it does."""
+    line = "   ".join(progress_parts(progress))
+    return f"{line}\n{progress.waiting}" if progress.waiting else line
 
 
-def progress_bar(progress: Progress) -> str:
-    """One line for a terminal, with a bar in ASCII: ``9 of 14 pages  [######----]  1.3 pages/s``."""
+def progress_bar(progress: Progress, columns: int = 80) -> str:
+    """One line for a terminal, with a bar in ASCII: ``9 of 14 pages  [######----]  1.3 pages/s``.
+
+    It is never wider than `columns`, because a line that wraps cannot be drawn again in place: the bar gets shorter,
+    then the tokens go, then what stands last.
+    """
     first, *rest = progress_parts(progress)
-    filled = _BAR * progress.done // max(progress.total, 1)
-    return "  ".join([first, f"[{'#' * filled}{'-' * (_BAR - filled)}]", *rest])
+    spare = [part for part in rest if part.endswith("tokens/s")] + rest[::-1]
+    while (room := columns - 1 - len("  ".join([first, "[]", *rest]))) < _SHORTEST_BAR and rest:
+        rest.remove(next(part for part in spare if part in rest))
+    bar = max(1, min(_BAR, room))
+    filled = bar * progress.done // max(progress.total, 1)
+    return "  ".join([first, f"[{'#' * filled}{'-' * (bar - filled)}]", *rest])
 
 
-def progress_html(progress: Progress, hint: str = "") -> str:
-    """Make the line at the head of a document that is being read, under a thin bar of what is done."""
+def progress_html(progress: Progress, tiles: str = "") -> str:
+    """Make the line at the head of a document that is being read, under a row of tiles or a thin bar."""
     first, *rest = progress_parts(progress)
     share = 100 * progress.done / max(progress.total, 1)
-    more = "".join(map(fact, rest))
-    below = f'<div style="font-size:12px;line-height:16px;{SECOND}">{hint}</div>' if hint else ""
+    bar = (
+        f'<div style="padding:8px 14px 0">{tiles}</div>'
+        if tiles
+        else (
+            '<div style="height:2px;background-color:#80808040"><div class="uo-bar" '
+            f'style="height:2px;width:{share:.1f}%;background-color:{ACCENT}"></div></div>'
+        )
+    )
+    below = f'<div style="padding:0 14px 7px;font-size:12px;line-height:16px;{SECOND}">{_HINT}</div>'
+    if progress.waiting:
+        # It takes the place of the hint, which it says in its own words.
+        words = icon_line(icon("warning", WARNING), escape(progress.waiting))
+        below = f'<div class="uo-waiting" style="padding:5px 14px;background-color:{TINT_WARNING}">{words}</div>'
     return (
-        f'<div class="uo-progress" style="border-bottom:{HAIR}">'
-        '<div style="height:2px;background-color:#80808040"><div class="uo-bar" '
-        f'style="height:2px;width:{share:.1f}%;background-color:#3d82c8"></div></div>'
-        f'<div style="padding:7px 14px">{fact(first, ink="strong")}{more}{below}</div></div>'
+        f'<div class="uo-progress" style="border-bottom:{HAIR}">{bar}'
+        f'<div style="padding:7px 14px 3px">{fact(first, ink="strong")}{"".join(map(fact, rest))}</div>{below}</div>'
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uocr_nb.markup.maths import split_maths, tidy
+from uocr_nb.markup.maths import bare_formula, split_maths, typesettable
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.cells import extent, head_rows, is_number, numeric_columns, pieces, table_index
+from uocr_nb.views.cells import about, head_rows, is_number, last_rows, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, block_name, label_style, tag_of
-from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
-from uocr_nb.views.words import EMPTY_LIST, count
+from uocr_nb.views.styles import ACCENT, HAIR, MONO, SECOND, code, second
+from uocr_nb.views.words import EMPTY_LIST, count, in_doubt
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
@@ -23,15 +22,16 @@ __all__ = ["ALL", "SHORT", "Limits", "block_row", "formula_html", "text_html"]
 MATHS = "uo-math tex2jax_process mathjax_process"
 """Classes of a formula: the root tells the typesetter to ignore everything else."""
 
-_MAX_FORMULA = 3_000
-_UNSAFE_TEX = re.compile(
-    r"\\(?:href|url|style|class|cssId|data|html\w*|require|unicode|mmlToken|includegraphics|input|include|write|catcode|"
-    r"csname|(?:re)?newcommand|(?:re)?newenvironment|DeclareMathOperator|[egx]?def|let)(?![A-Za-z])"
-)
-"""Commands that reach past their formula: links, styles, definitions that later formulas would see."""
-
 _SHORT_CELL = 24
 """Characters of a cell that is not broken into lines; in the head it may be, to keep the columns narrow."""
+
+_DOUBT = "border-bottom:1px dotted #a9761a"
+"""Under what the engine was not sure of: under each line of a text, at the foot of a table."""
+
+_CARET = (
+    '<span class="uo-caret" style="display:inline-block;width:6px;height:14px;margin:0 0 0 2px;vertical-align:-2px;'
+    f'background-color:{ACCENT}"></span>'
+)
 
 _LOOKS = {
     "title": "font-size:15px;font-weight:600;white-space:pre-line",
@@ -53,10 +53,13 @@ class Limits:
         Characters of a text.
     cells : int
         Cells of a table.
+    rows : int or None
+        Of a table, when only its end is shown.
     """
 
     text: int
     cells: int
+    rows: int | None = None
 
 
 SHORT = Limits(text=6_000, cells=500)
@@ -75,7 +78,7 @@ def formula_html(kind: str, formula: str) -> str:
     """Make HTML of one formula, without its marks; `kind` is inline or display."""
     if not formula.strip():
         return ""
-    if len(formula) > _MAX_FORMULA or _UNSAFE_TEX.search(formula):
+    if not typesettable(formula):
         return code(formula)
     tex = escape(formula.strip())
     if kind == "inline":
@@ -85,13 +88,8 @@ def formula_html(kind: str, formula: str) -> str:
 
 def _equation(text: str) -> str:
     """An equation block is a formula also when its marks are missing, or are dollars."""
-    bare = text
-    for mark in ("$$", "$"):
-        if bare.startswith(mark) and bare.endswith(mark) and len(bare) > 2 * len(mark):
-            return formula_html("display", tidy(bare[len(mark) : -len(mark)]))
-    if "\\(" in bare or "\\[" in bare:
-        return text_html(text)
-    return formula_html("display", tidy(bare))
+    formula = bare_formula(text)
+    return text_html(text) if formula is None else formula_html("display", formula)
 
 
 def _reads_from_right(text: str) -> bool:
@@ -103,8 +101,11 @@ def _reads_from_right(text: str) -> bool:
     return False
 
 
-def block_row(page: Page, number: int, crop: str, limits: Limits) -> str:
-    """Draw the row of block `number` (from 1); `crop` is its picture as a data URI, or empty."""
+def block_row(page: Page, number: int, crop: str, limits: Limits, *, written: bool = False) -> str:
+    """Draw the row of block `number` (from 1); `crop` is its picture as a data URI, or empty.
+
+    A block that is being `written` is tinted, and a caret stands after its last character.
+    """
     block = page.blocks[number - 1]
     style = label_style(block.label)
     parts = pieces(block)
@@ -112,15 +113,32 @@ def block_row(page: Page, number: int, crop: str, limits: Limits) -> str:
     look = _LOOKS.get(style.family, "white-space:pre-line") + side
     body = _figure(block, crop) if block.label in FIGURES else ""
     body += "".join(_piece(page, number, part, limits) for part in parts)
-    name = block_name(page, number, extent(block))
+    body = body or second(_nothing(block))
+    if in_doubt(block):
+        if len(parts) == 1 and isinstance(parts[0], str) and block.label not in ("equation", *FIGURES):
+            body = f'<span class="uo-doubt" style="{_DOUBT}">{body}</span>'
+        else:
+            look += f";{_DOUBT}"
+    tint = ""
+    if written:
+        body = _with_caret(body)
+        tint = f";background-color:{style.static}17"
+    name = block_name(page, number, about(block))
     return (
         f'<div class="uo-row uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
-        'style="position:relative;margin:0 0 6px;padding:0 0 0 60px">'
+        f'style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
         f'<div class="uo-no" style="position:absolute;left:0;top:0;width:48px;text-align:right;white-space:nowrap;'
         f'font-family:{MONO};font-size:11px">{escape(tag_of(number, block.label))}</div>'
         f'<div class="uo-text" dir="auto" style="border-left:3px {style.line} {style.static};min-height:20px;'
-        f'padding:0 0 0 10px;{look};overflow-wrap:break-word">{body or second(_nothing(block))}</div></div>'
+        f'padding:0 0 0 10px;{look};overflow-wrap:break-word">{body}</div></div>'
     )
+
+
+def _with_caret(body: str) -> str:
+    """Set the caret after the last character, in the last cell of a table."""
+    at = max(body.rfind("</td></tr></table>"), body.rfind("</th></tr></table>"))
+    inside = at >= 0 and body.endswith("</table></div>")
+    return f"{body[:at]}{_CARET}{body[at:]}" if inside else body + _CARET
 
 
 def _nothing(block: Block) -> str:
@@ -131,6 +149,7 @@ def _piece(page: Page, number: int, part: Grid | str, limits: Limits) -> str:
     """Draw a table, or text as its label wants it."""
     block = page.blocks[number - 1]
     if not isinstance(part, str):
+        part = part if limits.rows is None else last_rows(part, limits.rows)
         return _table(part, limits.cells, f"doc.page({page.position}).tables[{table_index(page, number)}].df")
     shown = part[: limits.text]
     left = len(part) - len(shown)
@@ -187,6 +206,6 @@ def _cell(cell: Cell, right: set[int], *, head: bool) -> str:
     # A table keeps its size and scrolls: short cells are never broken, long ones get room.
     room = "min-width:110px" if len(text) > _SHORT_CELL else "" if head else "white-space:nowrap"
     weight = ";font-weight:600;vertical-align:bottom" if head else ""
-    formulas = "\\(" in text or "\\[" in text
+    formulas = "\\(" in text or "\\[" in text or text.count("$") > 1
     inner = text_html(text).replace("\n", "<br>") if formulas else cell.html
     return f'<{kind}{spans} style="padding:3px 7px;text-align:{side}{weight};{room}">{inner}</{kind}>'

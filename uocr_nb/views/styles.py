@@ -8,6 +8,7 @@ and one HTML serves light and dark.
 from __future__ import annotations
 
 __all__ = [
+    "ACCENT",
     "CODE",
     "HAIR",
     "MONO",
@@ -18,6 +19,7 @@ __all__ = [
     "code",
     "fact",
     "icon_line",
+    "leads",
     "second",
 ]
 
@@ -33,6 +35,9 @@ ROOT = "box-sizing:border-box;margin:2px 0;font-size:13px;line-height:20px;white
 SECOND = "opacity:0.78"
 """Secondary ink: inherited, so that it fits any theme, and still 4.5:1 on JupyterLab's grounds."""
 
+ACCENT = "#3d82c8"
+"""What is going on now: at least 3:1 on white and on #111."""
+
 CODE = f"font-family:{MONO};font-size:12px;background-color:transparent;padding:0"
 
 TINT_WARNING = "#e6a81a26"
@@ -47,6 +52,11 @@ def code(text: str) -> str:
 def second(text: str) -> str:
     """Words in secondary ink."""
     return f'<span style="{SECOND}">{escape(text)}</span>'
+
+
+def leads(words: str, line: str) -> str:
+    """Words, and the line that shows or does what they say."""
+    return f"{second(words)} {code(line)}"
 
 
 def fact(html: str, *, ink: str = "second", kind: str = "", wraps: bool = False) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.views.plain import printable
 from uocr_nb.views.progress import progress_bar, progress_line
 
 if TYPE_CHECKING:
@@ -12,6 +15,10 @@ if TYPE_CHECKING:
     from uocr_nb.reading.progress import Progress
 
 __all__ = ["Terminal", "watcher"]
+
+
+_LEAST_WAIT = 0.4
+"""Seconds between two updates of a line in a notebook."""
 
 
 def _silent(_progress: Progress, _pages: list[Page]) -> None:
@@ -23,12 +30,18 @@ class Terminal:
 
     def __init__(self) -> None:
         self._drawn = ""
+        self._waiting = ""
 
     def __call__(self, progress: Progress, _pages: list[Page]) -> None:
-        """Draw the line anew when it says something new."""
+        """Draw the line anew when it says something new; why the reading waits gets a line of its own, once."""
         if not progress.total:
             return
-        line = progress_bar(progress)
+        if progress.waiting != self._waiting:
+            self._waiting = progress.waiting
+            if progress.waiting:
+                sys.stderr.write(f"\r\x1b[K{printable(progress.waiting)}\n")
+                self._drawn = ""
+        line = progress_bar(progress, shutil.get_terminal_size().columns)
         if line != self._drawn:
             self._drawn = line
             end = "\n" if progress.finished else ""
@@ -42,17 +55,20 @@ class _Notebook:
     def __init__(self) -> None:
         self._handle: Any = None
         self._drawn = ""
+        self._not_before = 0.0
 
     def __call__(self, progress: Progress, _pages: list[Page]) -> None:
-        """Update the line when it says something new."""
+        """Update the line when it says something new, but not more often than can be read."""
         from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
 
-        if not progress.total:
+        now = time.monotonic()
+        if not progress.total or (now < self._not_before and not progress.finished):
             return
         line = progress_line(progress)
         if line == self._drawn:
             return
         self._drawn = line
+        self._not_before = now + _LEAST_WAIT
         bundle = {"text/plain": line}
         if self._handle is None:
             self._handle = display(bundle, raw=True, display_id=True)

@@ -14,22 +14,54 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
 
 __all__ = [
+    "BLANK",
+    "BY_SOURCE",
+    "DOUBTS",
     "EMPTY_LIST",
+    "IN_DOUBT",
     "RETRY",
+    "SAVE_ALL",
     "count",
+    "doubts",
     "facts",
+    "in_doubt",
+    "is_blank",
     "money",
     "not_ok",
+    "pages_by_source",
     "positions",
+    "reason_of",
     "retry_line",
     "shortened",
+    "source_place",
     "status_counts",
+    "summary_line",
+    "tries_line",
+    "warnings_of",
 ]
 
 RETRY = "doc.retry()"
 
 EMPTY_LIST = "list of the items above"
 """A list without a text of its own is a container that comes after its items."""
+
+BLANK = "blank, not asked"
+"""The note of a page that was known to be blank before asking."""
+
+IN_DOUBT = 0.9
+"""Confidence below which a block is in doubt, as `Document.doubtful` has it."""
+
+DOUBTS = "doc.doubtful()"
+BY_SOURCE = "doc.by_source()"
+SAVE_ALL = 'doc.save("document.html")'
+"""Lines that show or do more, to be pasted."""
+
+_PLAIN_REASONS = {
+    Status.EMPTY: "The model found nothing here.",
+    Status.UNBOXED: "The text came without places on the page.",
+    Status.MISSING: "No answer came for this page.",
+}
+"""For pages that carry no reason of their own."""
 
 _ORDER = (
     Status.OK,
@@ -76,6 +108,76 @@ def status_counts(pages: Sequence[Page]) -> list[tuple[Status, str]]:
             where = "" if status is Status.OK else f" ({positions(those)})"
             said.append((status, f"{len(those):,} {status}{where}"))
     return said
+
+
+def summary_line(pages: Sequence[Page]) -> str:
+    """``57 ok, 2 looping (p. 12, 40), 1 failed (p. 7: No answer in 3 tries.)``: the reason where there is but one."""
+    said = []
+    for status in _ORDER:
+        those = [page for page in pages if page.status is status]
+        if not those:
+            continue
+        where = ""
+        if status is not Status.OK:
+            why = f": {reason_of(those[0])}" if len(those) == 1 else ""
+            where = f" (p. {positions(those)}{why})"
+        said.append(f"{len(those):,} {status}{where}")
+    return ", ".join(said)
+
+
+def reason_of(page: Page) -> str:
+    """Why a page is not ok, on one line."""
+    return " ".join(page.reason.split()) or _PLAIN_REASONS.get(page.status, f"The page is {page.status}.")
+
+
+def source_place(page: Page, pages: Sequence[Page]) -> str:
+    """Where a page stands among several sources, and what it is called there: ``b.pdf, page 2``; else nothing."""
+    parts = []
+    if any(other.source != page.source for other in pages):
+        parts.append(page.source)
+        if sum(other.source == page.source for other in pages) > 1 or page.number > 1:
+            parts.append(f"page {page.number:,}")
+    if page.name:
+        parts.append(page.name)
+    return ", ".join(parts)
+
+
+def pages_by_source(pages: Iterable[Page]) -> dict[str, list[Page]]:
+    """Group pages by their source, in the order of the sources."""
+    groups: dict[str, list[Page]] = {}
+    for page in pages:
+        groups.setdefault(page.source, []).append(page)
+    return groups
+
+
+def tries_line(page: Page) -> str:
+    """``asked twice; the better answer is kept``, or nothing."""
+    asked = len(page.tries)
+    if asked < 2:  # the first try is no second one
+        return ""
+    if asked == 2:  # twice
+        return "asked twice; the better answer is kept"
+    return f"asked {asked} times; the best answer is kept"
+
+
+def is_blank(page: Page) -> bool:
+    """Tell whether a page was known to be blank, and so not asked."""
+    return page.status is Status.OK and BLANK in page.warnings
+
+
+def warnings_of(page: Page) -> list[str]:
+    """Warnings of a page but the note that it is blank, which is no trouble."""
+    return [text for text in page.warnings if text != BLANK or not is_blank(page)]
+
+
+def in_doubt(block: Block) -> bool:
+    """Tell whether the engine was not sure of a block's text."""
+    return block.confidence is not None and block.confidence < IN_DOUBT
+
+
+def doubts(pages: Iterable[Page]) -> int:
+    """Count the blocks in doubt."""
+    return sum(in_doubt(block) for page in pages for block in page.blocks)
 
 
 def retry_line(pages: Sequence[Page]) -> str:
