@@ -4,114 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from uocr_nb.document.cleaning import clean, left_open, without_fence, without_residue
 from uocr_nb.document.model import Block, Box
 from uocr_nb.document.notes import Notes
+from uocr_nb.document.parsed import BlockClosed, BlockOpened, Dialect, Event, Open, PageOpened, ParsedPage, TextGrown
 
 if TYPE_CHECKING:
     from uocr_nb.document.heads import Head
 
-__all__ = [
-    "BlockClosed",
-    "BlockOpened",
-    "Builder",
-    "Dialect",
-    "Event",
-    "Open",
-    "PageOpened",
-    "ParsedPage",
-    "Restarted",
-    "TextGrown",
-]
+__all__ = ["Builder"]
 
-Dialect = Literal["tagged", "stripped", "plain"]
-Open = Literal["", "tag", "table", "formula"]
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedPage:
-    """One page of an answer as it was read.
-
-    Attributes
-    ----------
-    blocks : tuple of Block
-        In the order of the answer.
-    warnings : tuple of str
-        One sentence for each kind of repair.
-    preamble : str
-        Text before the first block; it belongs to no place on the page.
-    complete : bool
-        False when the answer ends inside a tag, a table or a formula of this page.
-    open : str
-        Which of them: tag, table, formula, or nothing.
-    dialect : str
-        tagged, stripped (the marks of the tags are missing) or plain (no block at all, only text).
-    start : int
-        Where in the answer the page begins: 0 for the first, else where its page mark stands. It ends where the next
-        one begins.
-    spans : tuple of (int, int)
-        Where in the answer the text of each block begins and ends, as the engine wrote it.
-    """
-
-    blocks: tuple[Block, ...] = ()
-    warnings: tuple[str, ...] = ()
-    preamble: str = ""
-    complete: bool = True
-    open: Open = ""
-    dialect: Dialect = "tagged"
-    start: int = 0
-    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class PageOpened:
-    """A page begins; `page` counts from 0."""
-
-    page: int
-
-
-@dataclass(frozen=True, slots=True)
-class BlockOpened:
-    """The tag of block number `block` (from 0) of a page is closed; its text follows."""
-
-    page: int
-    block: int
-    label: str
-    box: Box | None
-
-
-@dataclass(frozen=True, slots=True)
-class TextGrown:
-    """The open block goes on with `text`. For showing only: what counts is the block of `BlockClosed`."""
-
-    page: int
-    block: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlockClosed:
-    """A block as it stays."""
-
-    page: int
-    block: int
-    value: Block
-
-
-@dataclass(frozen=True, slots=True)
-class Restarted:
-    """The answer turned out to be in another form: forget all events so far, they come again."""
-
-
-Event = PageOpened | BlockOpened | TextGrown | BlockClosed | Restarted
-
-_NOTHING = re.compile(
-    r"^[ \t]*+(?:\[(?:non-text|no text detected)\]|\(no text(?: to output)?\))$\n?", re.MULTILINE | re.IGNORECASE
+_LOST_OPENING = re.compile(
+    r"(?:<?\|?d?e?t?\|?>)?[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+"
 )
-_ESCAPED = re.compile("<\u200b(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
-_LOST_OPENING = re.compile(r"[ \tĠ]*+([A-Za-z_][A-Za-z0-9_-]{0,63}+)?[ \tĠ]*+((?=[^\n0-9]*+[0-9])\[[^\n]*\])[ \tĠ]*+")
-_MARK_ENDS = frozenset("])")
+_LOST_BEHIND_TEXT = re.compile(r"(?<![A-Za-z_])([a-z][a-z_]{0,31})? ?(\[[0-9]{1,3}(?:, ?[0-9]{1,3}){3}\])\Z")
 _LOOK_BACK = 300
 
 
@@ -139,6 +47,9 @@ class Builder:
         self.box: Box | None = None
         self._since = 0
         self._text_at = 0
+        self._ended = 0
+        """How many parts there were at the answer's end mark that was read last, 0 when there was none."""
+        self._fence = ""
         self._white: list[str] = []
         self._begun = False
         self._told_page = -1
@@ -153,11 +64,16 @@ class Builder:
         """Whether nothing but space has come so far."""
         return len(self.pages) == 1 and self.label is None and not self.multi and not "".join(self.parts).strip()
 
+    @property
+    def just_opened(self) -> bool:
+        """Whether a tag has been read, and nothing behind it."""
+        return self.label is not None and not self.parts
+
     def note(self, kind: str, *, here: bool = False) -> None:
         """Count a repair on this page, of the open block if `here`."""
-        self._note(kind, len(self.page.blocks) + 1 if here else 0)
+        self._note(kind, block=len(self.page.blocks) + 1 if here else 0)
 
-    def _note(self, kind: str, block: int = 0, times: int = 1) -> None:
+    def _note(self, kind: str, times: int = 1, *, block: int = 0) -> None:
         # Most pages need no repair, so they carry no notes.
         if self.page.notes is None:
             self.page.notes = Notes()
@@ -165,8 +81,6 @@ class Builder:
 
     def add_text(self, text: str) -> None:
         """More text of the open block, or of the preamble."""
-        if not text:
-            return
         self.parts.append(text)
         if self.events is not None and self.label is not None:
             self._tell_text(text)
@@ -174,16 +88,22 @@ class Builder:
     def open_page(self, start: int) -> None:
         """A page mark, which stands at `start` of the text: the first one only confirms the page that is there."""
         first = self.page is self.pages[0] and not self.page.marked and self.label is None
+        if self._ended:
+            self._went_on()
         if not first:
-            self.close_block(start)
+            self.close_block(start, marked=True)
             self.page = _Draft(start=start)
             self.pages.append(self.page)
         self.page.marked = True
-        self._tell_page()
+        if self.events is not None:
+            self._tell_page()
 
     def open_block(self, label: str, box: Box | None, start: int, end: int) -> None:
         """A tag has been read, from `start` to `end` of the text."""
-        self.close_block(start)
+        if self._ended:
+            self._went_on()
+        if self.label is not None or self.parts:
+            self.close_block(start, marked=True)
         self.label, self.box, self._text_at = label, box, end
         if self.events is not None:
             self._tell_page()
@@ -195,43 +115,53 @@ class Builder:
         self.open_block(head.label, head.box, start, end)
         for kind in head.repairs:
             self.note(kind, here=True)
-        self.add_text(head.text)
+        if head.text:
+            self.add_text(head.text)
 
     def end_token(self) -> None:
         """Text before this point holds no more than one lost opening, and none that a later mark may take."""
         self._since = len(self.parts)
 
+    def end_mark(self) -> None:
+        """The mark of an answer's end has been read."""
+        if self._ended and "".join(self.parts[self._ended :]).strip():
+            self._note("end_inside")
+        self._ended = len(self.parts)
+
+    def _went_on(self) -> None:
+        self._note("end_inside")
+        self._ended = 0
+
     def lost_opening(self) -> tuple[str, str] | None:
         """Label and box at the end of the text so far, whose opening mark is missing; they leave the text."""
         since = "".join(self.parts[self._since :])
         start = since.rfind("\n") + 1
-        if (start == 0 and self._since > 0) or len(since) - start > _LOOK_BACK:
-            return None
-        match = _LOST_OPENING.fullmatch(since, start)
+        match = None
+        if (start > 0 or self._since == 0) and len(since) - start <= _LOOK_BACK:
+            match = _LOST_OPENING.fullmatch(since, start)
+        if match is None:
+            match = _LOST_BEHIND_TEXT.search(since, max(start, len(since) - _LOOK_BACK))
         if match is None:
             return None
-        self.parts[self._since :] = [since[:start]]
+        self.parts[self._since :] = [since[: match.start()]] if match.start() else []
         return match[1] or "", match[2]
 
-    def close_block(self, end: int, *, last: bool = False) -> None:
-        """End the open block, or the preamble, at `end` of the text."""
+    def close_block(self, end: int, *, marked: bool = False, last: bool = False) -> None:
+        """End the open block, or the preamble, at `end` of the text, `marked` by a tag or a page mark."""
         parts, page = self.parts, self.page
+        text = ""
         if parts:
-            text = (parts[0] if len(parts) == 1 else "".join(parts)).strip()
+            text = parts[0] if len(parts) == 1 else "".join(parts)
             self.parts = []
             self._since = 0
-            if "\u200b" in text:
-                text = _ESCAPED.sub("<", text)
-            # Only a line's end can end a mark for nothing; most blocks end in a word.
-            if text[-1:] in _MARK_ENDS or "]\n" in text or ")\n" in text:
-                text = self._without_marks(text)
-        else:
-            text = ""
+            text = clean(text, self._note, marked=marked, preamble=self.label is None)
+            if last:
+                text = self._ending(text)
         if self.label is None:
-            page.preamble = text
+            page.preamble = self._beginning(text) if text else ""
             return
         if "<table" in text and not last and text.count("<table") > text.count("</table>"):
-            self._note("open_table", len(page.blocks) + 1)
+            self._note("open_table", block=len(page.blocks) + 1)
         block = Block(self.label, text, self.box)
         self.label = None
         page.blocks.append(block)
@@ -239,32 +169,39 @@ class Builder:
         if self.events is not None:
             self.events.append(BlockClosed(len(self.pages) - 1, len(page.blocks) - 1, block))
 
-    def _without_marks(self, text: str) -> str:
-        text, taken = _NOTHING.subn("", text)
-        if taken:
-            self._note("nothing", times=taken)
-        return text.strip()
+    def _beginning(self, preamble: str) -> str:
+        """The preamble without the code fence that the answer stands in."""
+        fenced = without_fence(preamble)
+        if fenced is None or self._fence:
+            return preamble
+        self._note("fence")
+        self._fence = fenced[1]
+        return fenced[0]
 
-    def drop_surface_mark(self) -> None:
-        """Take the "Ċ" off that ends the text right before a mark: an engine that decoded only a part of its text."""
-        if self.parts and self.parts[-1].endswith("Ċ"):
-            self.parts[-1] = self.parts[-1][:-1]
-            self.note("surface_mark")
+    def _ending(self, text: str) -> str:
+        """The last text of the answer without what servers leave there."""
+        whole = without_residue(text)
+        if whole != text:
+            self._note("residue")
+        if self._fence:
+            at = f"\n{whole}".rfind(f"\n{self._fence}")
+            if at >= 0 and not whole[at + len(self._fence) :].split("\n", 1)[0].strip():
+                whole = whole[:at].rstrip()
+        return whole
 
     def finish(self, end: int, *, unfinished: bool) -> list[ParsedPage]:
         """Close everything at `end` of the text; `unfinished` when that is the beginning of a tag."""
         page, had_block = self.page, self.label is not None
-        if page.notes is not None and page.notes.has("surface_mark"):
-            self.parts = ["".join(self.parts).rstrip()]
-            self.drop_surface_mark()
-        self.close_block(end, last=True)
+        if self._ended and "".join(self.parts[self._ended :]).strip():
+            self._note("end_inside")
+        self.close_block(end, marked=page.notes is not None and page.notes.has("surface_mark"), last=True)
         if unfinished:
             page.open = "tag"
             self.note("unfinished")
         elif had_block:
-            page.open = _left_open(page.blocks[-1].text)
+            page.open = left_open(page.blocks[-1].text)
         elif not page.blocks:
-            page.open = _left_open(page.preamble)
+            page.open = left_open(page.preamble)
         return self.snapshot()
 
     def snapshot(self) -> list[ParsedPage]:
@@ -311,11 +248,3 @@ def _about(preamble: str) -> str:
     first = " ".join(preamble[:200].split())
     shown = first if len(first) <= 60 else first[:57].rstrip() + "..."
     return f'Text before the first block has no place on the page and is left out: "{shown}"'
-
-
-def _left_open(text: str) -> Open:
-    if text.count("<table") > text.count("</table>"):
-        return "table"
-    if text.count("\\[") > text.count("\\]") or text.count("\\(") > text.count("\\)"):
-        return "formula"
-    return ""

@@ -12,7 +12,7 @@ from uocr_nb.document.halves import without_halves
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from uocr_nb.document.building import ParsedPage
+    from uocr_nb.document.parsed import ParsedPage
 
 __all__ = ["with_confidence"]
 

@@ -17,21 +17,15 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from uocr_nb.document.building import (
-    BlockClosed,
-    BlockOpened,
-    Builder,
-    Event,
-    PageOpened,
-    ParsedPage,
-    Restarted,
-    TextGrown,
-)
-from uocr_nb.document.halves import HALF
+from uocr_nb.document.building import Builder
+from uocr_nb.document.halves import UNSOUND, is_sound, kind_of
 from uocr_nb.document.heads import KNOWN_LABELS
 from uocr_nb.document.notes import sentence
-from uocr_nb.document.scanning import LineScanner, TaggedScanner
+from uocr_nb.document.parsed import BlockClosed, BlockOpened, Event, PageOpened, ParsedPage, Restarted, TextGrown
+from uocr_nb.document.scanning import DET
+from uocr_nb.document.stripped import StrippedScanner
 from uocr_nb.document.surface import LOOK, SurfaceDecoder, is_surface
+from uocr_nb.document.tagged import TaggedScanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,8 +48,10 @@ __all__ = [
     "write_block",
 ]
 
-_DET = ("<|det|>", "<|/det|>")
 _TO_ESCAPE = re.compile("<(?=\u200b*+(?:[|｜]|PAGE|(?:P(?:AG?)?)?\\Z))")
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+_ENOUGH = 4_096
+"""Characters put aside before they are read, where nobody listens."""
 _SPECIAL = re.compile(r"</?t[dr]>|<image>|<\|/?(?:ref|det)\|>|<\|grounding\|>")
 
 
@@ -65,25 +61,30 @@ class AnswerParser:
     Parameters
     ----------
     events : bool
-        Whether `feed` tells what it found; without, it is about twice as fast.
+        Whether `feed` tells what it found. Without, chunks are put aside and read when there are enough of them, or
+        when somebody looks at `pages`, which is many times as fast.
     """
 
     def __init__(self, *, events: bool = True) -> None:
         self._events = events
         self._told = False
+        self._aside: list[str] = []
+        self._waiting = 0
+        self._held = ""
+        """A carriage return that ended the last chunk: what it is depends on the next character."""
         self._start = ""
         self._passed = 0
         self._surface: bool | None = None
         self._decoder: SurfaceDecoder | None = None
         self._fed = 0
-        self._halves: list[int] = []
-        """Where lone halves of surrogate pairs stood in the answer."""
+        self._unsound: list[tuple[int, str]] = []
+        """Where characters stood in the answer that no text can hold, and the kind of each."""
         self._tagged = False
         self._kept: list[str] = []
         self._tail = ""
         self._result: list[ParsedPage] | None = None
         self._builder = Builder("stripped", events=events)
-        self._scanner: LineScanner | TaggedScanner = LineScanner(self._builder)
+        self._scanner: StrippedScanner | TaggedScanner = StrippedScanner(self._builder)
 
     def feed(self, chunk: str) -> list[Event]:
         """Read on.
@@ -94,13 +95,21 @@ class AnswerParser:
             What the chunk brought: pages and blocks opened, text grown, blocks closed. Each block is closed with its
             final text. After `Restarted`, everything comes again.
         """
-        self._form(self._sound(chunk), final=False)
-        return self._drain()
+        if self._events:
+            self._form(self._sound(chunk), final=False)
+            return self._drain()
+        self._aside.append(chunk)
+        self._waiting += len(chunk)
+        if self._waiting >= _ENOUGH:
+            self._catch_up()
+        return []
 
     def finish(self) -> list[ParsedPage]:
         """Read to the end; the pages, at least one. Feeding after this is an error; a second call gives the same."""
         if self._result is None:
-            self._form("", final=True)
+            self._catch_up()
+            held, self._held = self._held, ""
+            self._form("\n" if held else "", final=True)
             self._result = self._placed(self._builder.finish(self._scanner.end, unfinished=self._scanner.unfinished))
         return self._result
 
@@ -111,7 +120,16 @@ class AnswerParser:
     @property
     def pages(self) -> list[ParsedPage]:
         """The pages so far, with the block that is being read."""
-        return self._placed(self._builder.snapshot()) if self._result is None else self._result
+        if self._result is not None:
+            return self._result
+        self._catch_up()
+        return self._placed(self._builder.snapshot())
+
+    def _catch_up(self) -> None:
+        if self._aside:
+            chunk = "".join(self._aside)
+            self._aside, self._waiting = [], 0
+            self._form(self._sound(chunk), final=False)
 
     def _drain(self) -> list[Event]:
         events = self._builder.events
@@ -123,9 +141,17 @@ class AnswerParser:
 
     def _sound(self, chunk: str) -> str:
         """Replace what is no character, one for one, so that every place stays where it was."""
-        if not chunk.isascii():
-            self._halves += [self._fed + found.start() for found in HALF.finditer(chunk)]
-            chunk = HALF.sub("\ufffd", chunk)
+        if self._held or self._fed == 0 or not is_sound(chunk):
+            chunk = self._held + chunk
+            self._held = ""
+            if chunk.endswith("\r"):
+                chunk, self._held = chunk[:-1], "\r"
+            if self._fed == 0 and chunk.startswith("\ufeff"):
+                chunk = " " + chunk[1:]
+            if "\r" in chunk:
+                chunk = _LONE_RETURN.sub("\n", chunk)
+            self._unsound += [(self._fed + found.start(), kind_of(found[0])) for found in UNSOUND.finditer(chunk)]
+            chunk = UNSOUND.sub("\ufffd", chunk)
         self._fed += len(chunk)
         return chunk
 
@@ -141,12 +167,15 @@ class AnswerParser:
                 )
                 for page in pages
             ]
-        if self._halves:
+        if self._unsound:
             starts = [page.start for page in pages]
-            counts = Counter(bisect_right(starts, at) - 1 for at in self._halves)
+            counts = Counter((bisect_right(starts, at) - 1, kind) for at, kind in self._unsound)
+            told: dict[int, list[str]] = {}
+            for (number, kind), count in counts.items():
+                told.setdefault(number, []).append(sentence(kind, count))
             pages = [
-                replace(page, warnings=(*page.warnings, sentence("half", counts[n]))) if counts[n] else page
-                for n, page in enumerate(pages)
+                replace(page, warnings=(*page.warnings, *told[number])) if number in told else page
+                for number, page in enumerate(pages)
             ]
         return pages
 
@@ -173,19 +202,19 @@ class AnswerParser:
         if not self._tagged:
             self._kept.append(text)
             probe = self._tail + text
-            if any(mark in probe for mark in _DET):
+            if DET[0] in probe or DET[1] in probe:
                 self._tagged = True
                 text = "".join(self._kept)
                 self._restart()
             else:
-                self._tail = probe[1 - len(_DET[1]) :]
+                self._tail = probe[1 - len(DET[1]) :]
         self._scanner.feed(text, final=final)
 
     def _restart(self) -> None:
         self._kept = []
         self._tail = ""
         self._builder = Builder("tagged" if self._tagged else "stripped", events=self._events)
-        self._scanner = TaggedScanner(self._builder) if self._tagged else LineScanner(self._builder)
+        self._scanner = TaggedScanner(self._builder) if self._tagged else StrippedScanner(self._builder)
         if self._surface:
             self._builder.note("surface")
         if self._told and self._builder.events is not None:

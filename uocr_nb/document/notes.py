@@ -36,8 +36,41 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{n} tags or page marks stand in the text and are kept as text",
     ),
     "end_inside": (
-        "1 end mark stood inside the answer and is taken out",
-        "{n} end marks stood inside the answer and are taken out",
+        "The answer went on behind its end mark; the mark is taken out",
+        "The answer went on behind {n} end marks; the marks are taken out",
+    ),
+    "doubled": ("1 mark of a tag came twice and counts once", "{n} marks of tags came twice and count once"),
+    "foreign": (
+        "1 box was in digits or brackets of another script and is read as ours",
+        "{n} boxes were in digits or brackets of another script and are read as ours",
+    ),
+    "spelling": (
+        "1 label was spelled otherwise and is read as the known one",
+        "{n} labels were spelled otherwise and are read as the known ones",
+    ),
+    "fence": (
+        "The answer stood in a code fence, which is taken off",
+        "The answer stood in {n} code fences, which are taken off",
+    ),
+    "residue": (
+        "Marks of a chat template stood at the end of the answer and are taken out",
+        "Marks of a chat template stood at the end of the answer and are taken out",
+    ),
+    "picture": (
+        "1 link to a picture that only the engine has is taken out",
+        "{n} links to pictures that only the engine has are taken out",
+    ),
+    "illegible": (
+        "1 place has text that the engine could not read ([Unreadable])",
+        "{n} places have text that the engine could not read ([Unreadable])",
+    ),
+    "control": (
+        "1 control character is replaced by U+FFFD",
+        "{n} control characters are replaced by U+FFFD",
+    ),
+    "surface_text": (
+        "1 stretch of byte-level text is decoded",
+        "{n} stretches of byte-level text are decoded",
     ),
     "nothing": (
         "1 mark for a place without text, such as [Non-Text], is taken out",

@@ -5,8 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
-__all__ = ["LOOK", "SurfaceDecoder", "is_surface"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LOOK", "SurfaceDecoder", "is_surface", "mend"]
 
 LOOK = 400
 """Characters from the start of an answer by which its form is known."""
@@ -50,6 +54,54 @@ def is_surface(head: str) -> bool:
     if marks < 3 or marks < 4 * (head.count(" ") + head.count("\n")):
         return False
     return "<|det|>" not in head or _TAG.search(head) is not None
+
+
+_STRONG = re.compile(r"(?<=[a-z0-9])[ĠĊ]|(?<=[.;:!?)%])Ċ|(?<=>)Ċ(?=<|\Z)|(?<=[A-Z])Ġ(?=[a-z])")
+"""A mark where no Maltese word has that letter: behind a small letter, or inside a word that goes on in small ones."""
+_MARK = re.compile(r"(?<!\s)[ĠĊ]")
+_SHIFTED = re.compile("[\u0122-\u0143]")
+_RUN = re.compile("[\u00a1-\u00ac\u00ae-\u00ff\u0122-\u0143]{3,}")
+_SURE = 3
+
+
+def mend(text: str, note: Callable[[str, int], None], *, marked: bool = False) -> str:
+    """`text` of one block with its byte-level stretches decoded, where an engine decoded only a part of its answer.
+
+    With `marked`, a mark comes right behind the text, so that a "Ċ" at its end is the end of its line.
+    """
+    strong = _STRONG.search(text) is not None
+    if _SHIFTED.search(text):
+        text, decoded = _decoded_runs(text, least=1 if strong else _SURE)
+        if decoded:
+            note("surface_text", decoded)
+    if strong:
+        text, read = _MARK.subn(_white_of, text)
+        note("surface_mark", read)
+        text = text.strip()
+    elif marked and text.endswith("Ċ"):
+        note("surface_mark", 1)
+        text = text[:-1].rstrip()
+    return text
+
+
+def _white_of(found: re.Match[str]) -> str:
+    return " " if found[0] == "Ġ" else "\n"
+
+
+def _decoded_runs(text: str, *, least: int) -> tuple[str, int]:
+    """`text` with its runs decoded that are UTF-8 from end to end and give at least `least` characters."""
+    parts, at = [], 0
+    for run in _RUN.finditer(text):
+        if _SHIFTED.search(run[0]) is None:
+            continue
+        try:
+            decoded = _bytes_of(run[0]).decode()
+        except UnicodeDecodeError:
+            continue
+        if len(decoded) >= least:
+            parts += [text[at : run.start()], decoded]
+            at = run.end()
+    return ("".join((*parts, text[at:])), len(parts) // 2) if parts else (text, 0)
 
 
 def _as_written(error: UnicodeError) -> tuple[str, int]:
