@@ -17,6 +17,7 @@ import argparse
 import base64
 import http.client
 import json
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -115,9 +116,13 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--at-once", type=int, default=8)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--wait", action="store_true", help="say when ready, and begin when told")
     options = parser.parse_args()
+    if options.wait:
+        print("ready", flush=True)
+        sys.stdin.readline()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="peer-"))
-    print(json.dumps(read(options.pdf, options.url, options.at_once, folder)))
+    print(json.dumps(read(options.pdf, options.url, options.at_once, folder)), flush=True)
 
 
 if __name__ == "__main__":
