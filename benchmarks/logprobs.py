@@ -19,9 +19,9 @@ import time
 from typing import Any
 
 import uocr_nb as uocr
+from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
 from uocr_nb.reading import client
-from uocr_nb.reading.scores import with_confidence
 from uocr_nb.support import loop
 
 WORDS = " the of and to in is that for it as was with be by on not he his but at are this have from or had an they"
@@ -90,9 +90,9 @@ def cost(endpoint: uocr.Endpoint, *, scores: bool) -> tuple[float, float]:
     began = time.process_time()
     got = loop.wait(client.ask(endpoint, body))
     read = time.process_time() - began
-    (page,) = parse_answer(got.text)
+    pages = parse_answer(got.text)
     began = time.process_time()
-    with_confidence(page.blocks, got.scores, got.text)
+    with_confidence(pages, got.text, got.scores)
     return read, time.process_time() - began
 
 

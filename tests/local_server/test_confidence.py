@@ -10,10 +10,10 @@ import pytest
 from cpu_child import data_url, font
 from PIL import Image, ImageDraw, ImageFilter
 
+from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
 from uocr_nb.local_server.pieces import Piece, scored_words
 from uocr_nb.local_server.ppocr import Line, Rect
-from uocr_nb.reading.scores import with_confidence
 
 if TYPE_CHECKING:
     from cpu_child import Running
@@ -27,8 +27,8 @@ def read(running: Running, picture: Image.Image) -> tuple[Block, ...]:
     choice = running.ask(data_url(picture), logprobs=True)["choices"][0]
     text = choice["message"]["content"]
     scores = [(piece["token"], math.exp(piece["logprob"])) for piece in choice["logprobs"]["content"]]
-    (page,) = parse_answer(text)
-    return with_confidence(page.blocks, scores, text)
+    (page,) = with_confidence(parse_answer(text), text, scores)
+    return page.blocks
 
 
 def drawn(spoiled: int | None = None) -> Image.Image:

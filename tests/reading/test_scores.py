@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
 
+from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
-from uocr_nb.reading.scores import scored, with_confidence
+from uocr_nb.reading.client import _Stream
+from uocr_nb.reading.scores import scored
 
 TAG = "<|det|>text [1, 1, 500, 100]<|/det|>"
 TABLE = "<|det|>table [1, 200, 500, 300]<|/det|>"
@@ -20,8 +23,8 @@ def entry(token: str, probability: float) -> dict[str, Any]:
 
 def confidences(*pieces: tuple[str, float]) -> list[float | None]:
     text = "".join(piece for piece, _ in pieces)
-    (page,) = parse_answer(text)
-    return [block.confidence for block in with_confidence(page.blocks, pieces, text)]
+    (page,) = with_confidence(parse_answer(text), text, pieces)
+    return [block.confidence for block in page.blocks]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +47,9 @@ def test_the_least_sure_word_counts(pieces: list[tuple[str, float]], found: list
 
 
 def test_without_scores_there_is_no_confidence() -> None:
-    (page,) = parse_answer(TAG + "Hello")
-    assert with_confidence(page.blocks, (), TAG + "Hello") == page.blocks
-    assert with_confidence(page.blocks, [("other", 0.5)], TAG + "Hello") == page.blocks
+    pages = parse_answer(TAG + "Hello")
+    assert with_confidence(pages, TAG + "Hello", ()) == pages
+    assert with_confidence(pages, TAG + "Hello", [("other", 0.5)]) == pages
 
 
 def test_tokens_that_end_inside_a_character_still_score_it() -> None:
@@ -54,3 +57,14 @@ def test_tokens_that_end_inside_a_character_still_score_it() -> None:
     assert scored("ab", [entry("a", 1.0), entry("b", 0.5)]) == [("a", 1.0), ("b", pytest.approx(0.5))]
     assert scored("", [entry("\ufffd", 0.5)]) == [("", pytest.approx(0.5))]
     assert scored("a", []) == []
+
+
+def test_a_page_of_characters_of_several_tokens_has_confidence() -> None:
+    told = [(TAG, TAG, 1.0), ("\ufffd", "", 0.9), ("\ufffd", "漢", 0.6), ("字", "字", 0.8), ("\ufffd", "\ufffd", 0.7)]
+    stream = _Stream()
+    for token, text, probability in told:
+        choice = {"delta": {"content": text}, "logprobs": {"content": [entry(token, probability)]}}
+        stream.take(json.dumps({"choices": [choice]}).encode())
+    answer = "".join(stream.parts)
+    (page,) = with_confidence(parse_answer(answer), answer, stream.scores)
+    assert [block.confidence for block in page.blocks] == [0.6]

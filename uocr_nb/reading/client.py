@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.verdict import LoopWatch
 from uocr_nb.errors import ReadingError
+from uocr_nb.reading.scores import scored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -116,10 +116,11 @@ class _Stream:
         self.usage = event.get("usage") or self.usage
         text = ""
         for choice in event.get("choices") or ():
-            text += (choice.get("delta") or {}).get("content") or ""
+            piece = (choice.get("delta") or {}).get("content") or ""
+            text += piece
             self.finish_reason = choice.get("finish_reason") or self.finish_reason
-            for entry in (choice.get("logprobs") or {}).get("content") or ():
-                self.scores.append((entry["token"], math.exp(min(0.0, entry["logprob"]))))
+            if entries := (choice.get("logprobs") or {}).get("content"):
+                self.scores += scored(piece, entries)
         if text:
             self.parts.append(text)
         return text
