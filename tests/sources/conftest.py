@@ -40,24 +40,58 @@ def make_pdf(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def raw_pdf(tmp_path: Path) -> Callable[..., Path]:
-    """A one-page PDF written by hand: what stands in its page object, and its content."""
+    """A PDF of one page written by hand: what stands in its page object, its content, and what else it has."""
 
-    def make(page: str, content: str = "", name: str = "raw.pdf", resources: str = "", more: str = "") -> Path:
+    def make(  # noqa: PLR0917 - content comes second so often
+        page: str,
+        content: str = "",
+        name: str = "raw.pdf",
+        resources: str = "",
+        more: tuple[str | bytes, ...] = (),
+        pages: str = "/Kids[3 0 R]/Count 1",
+        catalog: str = "",
+    ) -> Path:
         font = "/Font<</F 5 0 R>>"
+        objects: list[str | bytes] = [
+            f"<</Type/Catalog/Pages 2 0 R{catalog}>>",
+            f"<</Type/Pages{pages}>>",
+            f"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<<{font}{resources}>>{page}>>",
+            f"<</Length {len(content)}>>stream\n{content}\nendstream",
+            "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            *more,
+        ]
+        body, table = b"%PDF-1.7\n", f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
+        for number, item in enumerate(objects, 1):
+            table += f"{len(body):010d} 00000 n \n"
+            data = item if isinstance(item, bytes) else item.encode("latin-1")
+            body += f"{number} 0 obj".encode() + data + b"endobj\n"
+        end = f"{table}trailer<</Size {len(objects) + 1}/Root 1 0 R>>\nstartxref\n{len(body)}\n%%EOF\n"
         path = tmp_path / name
-        path.write_bytes(
-            (
-                "%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
-                "2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
-                f"3 0 obj<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<<{font}{resources}>>{page}>>endobj\n"
-                f"4 0 obj<</Length {len(content)}>>stream\n{content}\nendstream endobj\n"
-                "5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
-                f"{more}\ntrailer<</Root 1 0 R>>\n%%EOF\n"
-            ).encode("latin-1")
-        )
+        path.write_bytes(body + end.encode())
         return path
 
     return make
+
+
+@pytest.fixture
+def heavy_pdf(raw_pdf: Callable[..., Path]) -> Path:
+    """A small file whose three pages take very long: patterns drawn inside patterns."""
+    tiles = []
+    for number in range(6, 12):
+        inner = f"/Pattern cs /P{number + 1} scn 0 0 400 400 re f" if number < 11 else "0 0 1 rg 0 0 1 1 re f"
+        tiles.append(
+            "<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 400 400]/XStep 3/YStep 3"
+            f"/Resources<</Pattern<</P{number + 1} {number + 1} 0 R>>>>/Length {len(inner)}>>stream\n"
+            f"{inner}\nendstream"
+        )
+    return raw_pdf(
+        "/MediaBox[0 0 600 800]",
+        "/Pattern cs /P6 scn 0 0 600 800 re f",
+        name="heavy.pdf",
+        pages="/Kids[3 0 R 3 0 R 3 0 R]/Count 3",
+        resources="/Pattern<</P6 6 0 R>>",
+        more=tuple(tiles),
+    )
 
 
 @pytest.fixture

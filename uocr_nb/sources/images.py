@@ -28,7 +28,7 @@ __all__ = ["PictureFile"]
 # The bound on pixels is our own (below): it knows what a mode costs, and lets an honest large scan pass.
 Image.MAX_IMAGE_PIXELS = None
 
-_MAX_BYTES = 1_300_000_000
+_MAX_BYTES = 800_000_000
 """Decoded pictures larger than this are refused by their header, before anything is decoded."""
 
 _COST = {"1": 2, "L": 1, "P": 5, "I;16": 6, "I": 9, "F": 9, "RGBA": 8, "LA": 12, "PA": 12}

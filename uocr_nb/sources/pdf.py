@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,24 +13,36 @@ import pypdfium2.raw as pdfium_c
 
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.encode import is_grey
+from uocr_nb.sources.pdf_facts import facts
+from uocr_nb.sources.pdf_mend import mended, no_pages, user_units, writes_something
+from uocr_nb.sources.pixels import MIN_SIDE, padded
 from uocr_nb.sources.sizing import plan
 from uocr_nb.sources.types import PageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from uocr_nb.sources.sizing import Plan
+
 __all__ = ["Drawn", "PdfFile"]
 
 _REOPEN = 50
 """Pages drawn before the document is opened anew: PDFium keeps what it has decoded, 0.5 GB in 1,000 pages."""
 
-_CHUNK = 8 << 20
+_MANY = 1000
+"""So many pages may be missing one by one; where more are, the number of pages is what is wrong."""
 
-_COUNT_0 = re.compile(rb"/Count\s+0\b")
-_A_PAGE = re.compile(rb"/Type\s*/Page\b")
+_SEARCH = 1.0
+"""Seconds that the search for the last of them may take."""
 
-_MARKS = (b"/XFA", b"/NeedsRendering true", b"/UserUnit", b"/Collection")
-"""Keys that PDFium does not report; those inside compressed objects stay unseen."""
+_COARSE = 60.0
+"""Below this resolution (dpi) small print leaves no trace, so that nothing seen does not mean blank."""
+
+_LARGE_PICTURE = 60_000_000
+"""Pixels of a picture that is not decoded once more, only to see whether it can be."""
+
+_BILEVEL = {"JBIG2Decode": 30, "CCITTFaxDecode": 1}
+"""Coders of black-and-white scans, and the least bytes that say anything."""
 
 
 @dataclass
@@ -59,21 +71,23 @@ class PdfFile:
     """
 
     def __init__(self, path: Path, name: str, password: str | None) -> None:
+        self._path = path
         self._name = name
         self._password = password
         self._input: Path | bytes = path
         self._drawn = 0
         self.notes: list[str] = []
+        self._sound = True
         try:
-            self._document = self._open()
+            self._document = self._unlocked()
         except pypdfium2.PdfiumError as error:
-            self._input = _mended(path, name, password, error)
-            self.notes.append("The file is damaged; it was repaired before it was read, and parts may be missing.")
+            self._input = mended(path, name, password, error)
+            self._sound = False
             self._document = self._open()
         self.count = len(self._document)
         if self.count == 0:
-            raise _no_pages(name)
-        self._describe(path)
+            raise no_pages(name)
+        self._describe()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -91,18 +105,30 @@ class PdfFile:
         if self._drawn > _REOPEN:
             self._document.close()
             self._document, self._drawn = self._open(), 1
+        page = self._page(number)
         try:
-            page = self._document[number - 1]
-        except (pypdfium2.PdfiumError, IndexError) as error:
-            raise PageError(
-                f"Page {number} of {self._name} cannot be read.",
-                "Its entry in the file is damaged.",
-                "Read the others with --pages.",
-            ) from error
-        try:
+            if min(page.get_size()) <= 0:
+                # A crop box that lies beside the page counts for nothing.
+                page.set_cropbox(*page.get_mediabox())
+                page.close()
+                page = self._page(number)
             return self._draw(page, number, dpi=dpi, mode=mode, max_pixels=max_pixels)
         finally:
             page.close()
+
+    def _page(self, number: int) -> Any:
+        try:
+            return self._document[number - 1]
+        except (pypdfium2.PdfiumError, IndexError) as error:
+            if number > self.count:
+                raise PageError(
+                    f"{self._name} has no page {number}.", f"It has {self.count}.", f"--pages 1-{self.count}"
+                ) from error
+            raise PageError(
+                f"Page {number} of {self._name} cannot be read.",
+                f"The file counts {_pages(self.count)}, but this one is damaged or not in it.",
+                "Download or copy the file again, or read the others with --pages.",
+            ) from error
 
     def _draw(self, page: Any, number: int, *, dpi: float | None, mode: str, max_pixels: int) -> Drawn:
         width, height = page.get_size()
@@ -117,21 +143,34 @@ class PdfFile:
         # Four bytes a pixel in RGB order are what Pillow takes without a copy, and what its JPEG writer reads.
         bitmap = page.render(scale=way.scale, prefer_bgrx=True, rev_byteorder=True, may_draw_forms=True)
         image = bitmap.to_pil()
-        notes = []
-        if way.limited:
-            cm = 2.54 * unit / 72
-            notes.append(
-                f"The page measures {width * cm:,.0f} x {height * cm:,.0f} cm, so it was drawn at "
-                f"{way.dpi:.3g} dpi ({image.width:,} x {image.height:,} pixels)."
-            )
-        if way.shrink is not None:
-            from PIL import ImageOps  # noqa: PLC0415 - only the square modes need it
+        sure = self._sound and way.dpi >= _COARSE and not (_is_flat(image) and self._hides(page, number))
+        drawn = Drawn(image, round(way.dpi, 2), [], hold=bitmap, sure=sure)
+        return _fitted(drawn, way, (width * unit, height * unit))
 
-            # One channel shrinks in a third of the time of three, to the same pixels.
-            image = ImageOps.contain(image.convert("L" if is_grey(image) else "RGB"), (way.shrink, way.shrink))
-            # Small pictures can afford it: 49 dB against the engine's own rather than 44, for 50 KiB.
-            return Drawn(image, round(way.dpi, 2), notes, quality=95)
-        return Drawn(image, round(way.dpi, 2), notes, hold=bitmap)
+    def _hides(self, page: Any, number: int) -> bool:
+        """Tell whether a page that came out as one plain surface has text or a picture that could not be drawn."""
+        count = 0
+        for item in page.get_objects(max_depth=4):
+            count += 1
+            if item.type == pdfium_c.FPDF_PAGEOBJ_TEXT and _words(page):
+                return True
+            if item.type == pdfium_c.FPDF_PAGEOBJ_IMAGE and not _decodes(item):
+                return True
+        return count == 0 and isinstance(self._input, Path) and writes_something(self._input, number, self._password)
+
+    def _unlocked(self) -> Any:
+        try:
+            return self._open()
+        except pypdfium2.PdfiumError:
+            if not self._password:
+                raise
+        # A password that is meant for another file of the folder is no obstacle where none is asked for.
+        given, self._password = self._password, None
+        try:
+            return self._open()
+        except pypdfium2.PdfiumError:
+            self._password = given
+            raise
 
     def _open(self) -> Any:
         given: Any = self._input
@@ -144,107 +183,114 @@ class PdfFile:
             document.init_forms()
         return document
 
-    def _describe(self, path: Path) -> None:
-        marks = _marks(path)
-        self._units: dict[int, float] = _user_units(path, self._password) if b"/UserUnit" in marks else {}
-        form = self._document.get_formtype()
-        if form in (pdfium_c.FORMTYPE_XFA_FULL, pdfium_c.FORMTYPE_XFA_FOREGROUND) or marks & {_MARKS[0], _MARKS[1]}:
+    def _describe(self) -> None:
+        found = facts(self._path)
+        self._units: dict[int, float] = user_units(self._path, self._password) if found.units else {}
+        self._cut_to_what_is_there()
+        self._sound = self._sound and found.sound
+        if not self._sound:
+            self.notes.append("The file was damaged and repaired before it was read; parts of it may be missing.")
+        if found.claimed > self.count:
+            self.notes.append(f"The file says that it has {_pages(found.claimed)}; {self.count:,} could be found.")
+        if found.xfa or self._document.get_formtype() in (
+            pdfium_c.FORMTYPE_XFA_FULL,
+            pdfium_c.FORMTYPE_XFA_FOREGROUND,
+        ):
+            self._sound = False
             self.notes.append("This is an XFA form: what is drawn may be only a placeholder for what Acrobat shows.")
+        attached = found.file_notes
         with contextlib.suppress(pypdfium2.PdfiumError):
-            attached = self._document.count_attachments()
-            if attached > 0:
-                files = "1 attached file is" if attached == 1 else f"{attached} attached files are"
-                portfolio = "This is a portfolio: " if b"/Collection" in marks else ""
-                self.notes.append(f"{portfolio}{files} not read.")
+            attached += max(0, self._document.count_attachments())
+        if attached or found.portfolio:
+            files = "1 attached file is" if attached == 1 else f"{attached or 'its'} attached files are"
+            portfolio = "This is a portfolio, and what is drawn is its cover: " if found.portfolio else ""
+            self.notes.append(f"{portfolio}{files} not read.")
+
+    def _cut_to_what_is_there(self) -> None:
+        """Bring the count down to the last page that exists, where a file counts far more than it has.
+
+        Raises
+        ------
+        SourceError
+            When not one page exists.
+        """
+        # Every page takes a byte at least, however well the file is packed.
+        last = min(self.count, self._path.stat().st_size)
+        until = time.monotonic() + _SEARCH
+        while last > 1 and not self._exists(last):
+            last = last - 1 if time.monotonic() < until else last // 2
+        if last == 1 and not self._exists(1):
+            raise SourceError(
+                f"{self._name} cannot be opened.",
+                f"The file is damaged: it counts {_pages(self.count)}, and none is in it.",
+                "Download or copy it again.",
+            )
+        if self.count - last > _MANY:
+            self.count = last
+
+    def _exists(self, number: int) -> bool:
+        try:
+            self._document.get_page_size(number - 1)
+        except (pypdfium2.PdfiumError, IndexError):
+            return False
+        return True
 
 
-def _marks(path: Path) -> set[bytes]:
-    """Find which of `_MARKS` stand in the file."""
-    found: set[bytes] = set()
-    tail = b""
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            window = tail + chunk
-            found.update(mark for mark in _MARKS if mark in window)
-            tail = window[-32:]
-    return found
+def _pages(count: int) -> str:
+    """Say how many pages: ``"1 page"``, ``"1,200 pages"``."""
+    return "1 page" if count == 1 else f"{count:,} pages"
 
 
-def _quiet_pymupdf() -> Any:
-    import pymupdf  # noqa: PLC0415 - 0.7 s and 150 MB, for rare files only
-
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
-    return pymupdf
-
-
-def _user_units(path: Path, password: str | None) -> dict[int, float]:
-    """Read the size of a unit in 1/72 inch, of the pages where it is not 1 (PDFium does not tell)."""
-    pymupdf = _quiet_pymupdf()
-    units: dict[int, float] = {}
-    with contextlib.suppress(Exception), pymupdf.open(path, filetype="pdf") as document:
-        if document.needs_pass:
-            document.authenticate(password or "")
-        for index in range(document.page_count):
-            kind, value = document.xref_get_key(document.page_xref(index), "UserUnit")
-            if kind in ("int", "float") and float(value) > 0:
-                units[index + 1] = float(value)
-    return units
-
-
-def _mended(path: Path, name: str, password: str | None, error: Exception) -> bytes:
-    """Write the file anew by PyMuPDF, which repairs more than PDFium does.
-
-    Raises
-    ------
-    SourceError
-        When it is locked, has no pages, or cannot be repaired either.
-    """
-    if "password" in str(error).lower():
-        raise _locked(name, password)
-    if "security" in str(error).lower():
-        raise SourceError(
-            f"{name} is encrypted in a way that cannot be read.",
-            "Its security handler is not one of the PDF standard.",
-            "Print it to a new PDF in the program that opens it.",
+def _fitted(drawn: Drawn, way: Plan, size: tuple[float, float]) -> Drawn:
+    """Bring a drawn page to the size that is sent, and note what was done to it."""
+    image = drawn.image
+    if way.limited:
+        width, height = (side * 2.54 / 72 for side in size)
+        drawn.notes.append(
+            f"The page measures {_cm(width)} x {_cm(height)} cm, so it was drawn at "
+            f"{way.dpi:.3g} dpi ({image.width:,} x {image.height:,} pixels)."
         )
-    pymupdf = _quiet_pymupdf()
-    pages: int | None = None
-    with contextlib.suppress(Exception), pymupdf.open(path, filetype="pdf") as document:
-        if not document.needs_pass or document.authenticate(password or ""):
-            pages = document.page_count
-            if pages:
-                data: bytes = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_NONE)
-                with pypdfium2.PdfDocument(data) as check:
-                    if len(check):
-                        return data
-    with path.open("rb") as file:
-        start = file.read(_CHUNK)
-    # Zero pages may also be all that a repair could find: the file itself must say so.
-    if pages == 0 and _COUNT_0.search(start) and not _A_PAGE.search(start):
-        raise _no_pages(name)
-    size = path.stat().st_size
-    raise SourceError(
-        f"{name} cannot be opened.",
-        f"The file is damaged or cut off ({size:,} bytes); no page could be found in it.",
-        "Download or copy it again.",
-    )
+    if way.shrink is not None:
+        from PIL import ImageOps  # noqa: PLC0415 - only the square modes need it
+
+        # One channel shrinks in a third of the time of three, to the same pixels.
+        image = ImageOps.contain(image.convert("L" if is_grey(image) else "RGB"), (way.shrink, way.shrink))
+        # Small pictures can afford it: 49 dB against the engine's own rather than 44, for 50 KiB.
+        drawn.quality = 95
+    if min(image.size) < MIN_SIDE:
+        drawn.notes.append(f"The page is only {min(image.size)} pixels slim; white was added around it.")
+        image = padded(image.convert("RGB"))
+    drawn.image = image
+    return drawn
 
 
-def _no_pages(name: str) -> SourceError:
-    return SourceError(f"{name} has no pages.", "Its list of pages is empty.", "Make it again, or name another file.")
+def _cm(length: float) -> str:
+    return f"{length:,.0f}" if length >= 10 else f"{length:.2g}"
 
 
-def _locked(name: str, password: str | None) -> SourceError:
-    shown = name if " " not in name else f'"{name}"'
-    if password:
-        return SourceError(
-            f"{name} is locked.",
-            "The password does not open it, so no page could be read.",
-            f"Look at the variable's value (capitals count), then:\n%uocr {shown} --password-env SCAN_PW",
-        )
-    return SourceError(
-        f"{name} is locked.",
-        "The PDF asks for a password, so no page could be read.",
-        f"Put the password in an environment variable and name it:\n%uocr {shown} --password-env SCAN_PW",
-    )
+def _is_flat(image: Image) -> bool:
+    levels: Any = image.getextrema()
+    return all(low == high for low, high in levels[:3])
+
+
+def _words(page: Any) -> bool:
+    text = page.get_textpage()
+    try:
+        return bool(text.get_text_range().strip())
+    finally:
+        text.close()
+
+
+def _decodes(picture: Any) -> bool:
+    """Tell whether a picture that came out as one plain surface may truly be one."""
+    try:
+        width, height = picture.get_px_size()
+        coder = (picture.get_filters() or [""])[-1]
+        if coder in _BILEVEL:
+            # Broken data of these is drawn as white, and a blank page is coded in very little.
+            return _BILEVEL[coder] <= len(bytes(picture.get_data())) <= 4 * height + 2000
+        if width * height <= _LARGE_PICTURE:
+            picture.get_bitmap().close()
+    except pypdfium2.PdfiumError:
+        return False
+    return True

@@ -7,6 +7,7 @@ import hashlib
 import os
 import threading
 import weakref
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Renderer", "default_renderer", "page_image"]
 
-SECONDS = 30.0
-"""Time limit of one page."""
+SECONDS = 12.0
+"""Time limit of one page. What is honest takes a second or two, on a busy machine too."""
 
-MEMORY = 2 << 30
+LEAST_SECONDS = 1.0
+"""Time limit of the pages of a source that has been too slow more than once; each time takes three quarters off."""
+
+MEMORY = 900 << 20
 """Bytes that one page may take in the worker."""
 
 
@@ -57,6 +61,7 @@ class Renderer:
         self._folder = folder
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
+        self._too_slow: Counter[str] = Counter()
         self._remote = Remote(lambda: self.folder, self._join)
         _renderers.add(self)
 
@@ -154,11 +159,14 @@ class Renderer:
                 if self._worker is not None:
                     self._worker.kill()
                 self._worker = WorkerProcess(self._memory)
+            # A file made of pages that never end must not cost their sum.
+            seconds = max(self._seconds / 4 ** self._too_slow[request["path"]], min(LEAST_SECONDS, self._seconds))
             try:
-                answer = self._worker.ask(request, self._seconds)
+                answer = self._worker.ask(request, seconds)
             except TooSlow:
+                self._too_slow[request["path"]] += 1
                 raise lost(
-                    f"{what} took longer than {self._seconds:g} s.",
+                    f"{what} took longer than {seconds:.2g} s.",
                     "It was given up, so that the others go on.",
                     "Try it alone with a lower --dpi.",
                 ) from None
@@ -181,7 +189,7 @@ class Renderer:
 
     def _why(self, status: int) -> str:
         if status == OUT_OF_MEMORY:
-            return f"It needs more than {self._memory / (1 << 30):.2g} GB of memory."
+            return f"It needs more than {self._memory >> 20} MB of memory."
         return f"The process that draws pages {describe_exit(status)} while it worked on it."
 
     def _spooled(self, source: Source) -> Path:
