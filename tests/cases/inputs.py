@@ -75,8 +75,8 @@ def _render(record: Record, source: Source, count: int) -> None:
 
 def _read(record: Record, path: Path, endpoint: Endpoint, pages: str | None, count: int) -> None:
     options: dict[str, Any] = {"pages": pages} if pages else {}
-    # One request at a time, so that the seconds of the pages add up to the engine's.
-    document = uocr.ocr(path, endpoint=endpoint, concurrency=1, progress=False, **options)
+    # One request at a time, so that the seconds of the pages add up to the engine's; nothing from an earlier run.
+    document = uocr.ocr(path, endpoint=endpoint, concurrency=1, cache=False, progress=False, **options)
     record.engine += sum(page.seconds or 0.0 for page in document.pages)
     record.saw(document)
     if len(document) != count:

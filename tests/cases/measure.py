@@ -41,6 +41,7 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
+        self.look()
 
     def _watch(self) -> None:
         while not self._end.wait(_TICK):
