@@ -29,6 +29,9 @@ _LEAST_WAIT = 0.4
 _BYTES_PER_SECOND = 200_000
 """Most that updates send on average; one is about 60 kB, most of it the picture of the page being read."""
 
+_SHARE = 20
+"""The thread of the cell draws for at most one part in so many of its time."""
+
 _STILL = 5.0
 """Seconds after which the clock of a reading moves on although nothing has arrived."""
 
@@ -76,7 +79,8 @@ class LiveDocument:
         with_pages = self._show in ("auto", "view")
         sent = self._send(live_bundle(progress, pages, uid=self._uid, with_pages=with_pages))
         self._drawn, self._drawn_at = state, now
-        self._not_before = time.monotonic() + max(_LEAST_WAIT, sent / _BYTES_PER_SECOND)
+        then = time.monotonic()
+        self._not_before = then + max(_LEAST_WAIT, sent / _BYTES_PER_SECOND, _SHARE * (then - now))
 
     def finish(self, document: Document) -> None:
         """Show the document; as the value of this very cell it shows nothing a second time."""

@@ -66,6 +66,8 @@ def last_rows(grid: Grid, keep: int) -> Grid:
         return grid
     matrix = grid.matrix()
     lines = matrix[:head] + matrix[len(matrix) - keep :]
+    # The last row ends where it is being written.
+    lines[-1] = lines[-1][: max((cell.col + cell.colspan for cell in grid.rows[-1]), default=0)]
     return Grid(
         tuple(
             tuple(Cell(text, row, col, html=escape(text).replace("\n", "<br>")) for col, text in enumerate(line))
