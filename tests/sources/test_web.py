@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -225,6 +228,31 @@ def test_a_proxy_is_used_and_private_addresses_stay_refused(
         with pytest.raises(FetchError, match="not fetched"):
             fetch.fetch(url, tmp_path, limits=QUICK)
     assert len(site.asked) == 1
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+def test_certificates_are_checked_for_the_name_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=x -addext subjectAltName=DNS:x.example"
+    subprocess.run(
+        [*line.split(), "-keyout", "key.pem", "-out", "cert.pem"], cwd=tmp_path, check=True, capture_output=True
+    )
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    safe = Web(lambda plain: server.wrap_socket(plain, server_side=True))
+    try:
+        safe.routes["/x.png"] = Answer(png())
+        monkeypatch.setattr(config.settings, "allow_private_urls", True)
+        monkeypatch.setattr(wire, "lookup", lambda *_: ["127.0.0.1"])
+        monkeypatch.setattr(wire, "_context", None)
+        url = f"https://x.example:{safe.port}/x.png"
+        with pytest.raises(FetchError, match=r"certificate of x\.example is not good"):
+            fetch.fetch(url, tmp_path, limits=QUICK)
+        monkeypatch.setattr(wire, "_context", ssl.create_default_context(cafile=tmp_path / "cert.pem"))
+        assert fetch.fetch(url, tmp_path, limits=QUICK).size == len(png())
+        with pytest.raises(FetchError, match=r"certificate of y\.example is not good"):
+            fetch.fetch(url.replace("x.example", "y.example"), tmp_path, limits=QUICK)
+    finally:
+        safe.close()
 
 
 @pytest.mark.parametrize("status", [429, 503])
