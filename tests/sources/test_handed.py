@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import io
 import itertools
 import os
@@ -30,7 +30,7 @@ def png(colour: int = 255) -> bytes:
     return buffer.getvalue()
 
 
-NOW = datetime.datetime.now(datetime.UTC)
+NOW = dt.datetime.now(dt.UTC)
 PNG = png()
 PICTURE = Image.new("RGB", (60, 40))
 

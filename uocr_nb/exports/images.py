@@ -19,11 +19,14 @@ _MAGIC = {b"\xff\xd8\xff": ("image/jpeg", ".jpg"), b"\x89PNG": ("image/png", ".p
 
 
 def origin_data(page: Page) -> dict[str, Any] | None:
-    """Describe the file a page image was made from, and how; never a password, nothing for what came from memory."""
+    """Describe the file a page image was made from, and how; never a password, nothing for what was not a file.
+
+    An address is left out too: looking at a document that somebody sent must not open connections.
+    """
     if page.origin is None:
         return None
     source, spec = page.origin
-    if source.path is None:
+    if source.path is None or source.kind not in ("pdf", "image"):
         return None
     path = Path(source.path)
     here = Path.cwd()

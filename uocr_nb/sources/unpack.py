@@ -61,6 +61,8 @@ def _parts(value: Any, name: str, depth: int) -> Iterator[Item]:
         value = _uploaded(value)
     if is_a(value, "pandas", "DataFrame") or is_a(value, "polars", "DataFrame"):
         raise _table(value)
+    if isinstance(value, Mapping) and not value:
+        return  # an upload widget of ipywidgets 7 into which nothing was put
     if isinstance(value, Mapping):
         yield from _mapping(value, name, depth)
     elif depth < _DEEP and _is_many(value):
