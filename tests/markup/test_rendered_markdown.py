@@ -124,9 +124,9 @@ def test_no_page_makes_markup(blocks: list[tuple[str, str]], reason: str, tables
     for name in RENDERERS:
         seen = rendered(name, written)
         extra = (
-            {"thead", "ol", "del", "strong", "<!-- merged cells are filled -->"}
+            {"thead", "ol", "del", "s", "strong", "<!-- merged cells are filled -->"}
             if tables == "pipe"
-            else {"del", "strong"}
+            else {"del", "s", "strong"}
         )
         assert {tag for tag, _ in seen.tags} <= ALL_TAGS | extra, (name, written)
         said = {key for _, attributes in seen.tags for key, _ in attributes}

@@ -29,7 +29,6 @@ _EMS = (-1.0, 12.0)
 _REPLACED = {"\\coloneqq": ":=", "\\eqqcolon": "=:"}
 """As the model's own post-processing does it."""
 _TOKEN = re.compile(r"\\[A-Za-z]++\*?|\\.|\s++|[^\\\s]|\\", re.DOTALL)
-_BLANK = re.compile(r"\s*+")
 
 _VERBATIM = frozenset(
     "text textrm textbf textit texttt textsf textnormal textup textmd textsc mbox hbox fbox verb label ref eqref tag "  # noqa: SIM905 - so many names read better in lines
@@ -68,6 +67,7 @@ _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 def tokens(formula: str) -> list[str]:
     """The tokens of a formula; those of arguments that are not mathematics are one token with all their space."""
     read: list[str] = []
+    ends: dict[int, int] | None = None
     at = 0
     while at < len(formula):
         found = _TOKEN.match(formula, at)
@@ -75,32 +75,25 @@ def tokens(formula: str) -> list[str]:
         read.append(found[0])
         at = found.end()
         if found[0].startswith("\\") and found[0][1:].rstrip("*") in _VERBATIM:
-            opened = _BLANK.match(formula, at)
-            begins = at if opened is None else opened.end()
-            end = _group_end(formula, begins)
-            if end:
+            ends = _group_ends(formula) if ends is None else ends
+            begins = at + len(formula[at : at + 9]) - len(formula[at : at + 9].lstrip())
+            if end := ends.get(begins):
+                read += [formula[at:begins]] if begins > at else []
                 read.append(formula[begins:end])
                 at = end
     return read
 
 
-def _group_end(formula: str, at: int) -> int:
-    """Where the group that opens at `at` ends; 0 when none opens there or it does not end."""
-    if formula[at : at + 1] != "{":
-        return 0
-    depth = 0
-    while at < len(formula):
-        char = formula[at]
-        if char == "\\":
-            at += 1
-        elif char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if not depth:
-                return at + 1
-        at += 1
-    return 0
+def _group_ends(formula: str) -> dict[int, int]:
+    """Where each group ends, by the place where it opens."""
+    ends: dict[int, int] = {}
+    open_: list[int] = []
+    for found in re.finditer(r"\\.|[{}]", formula, re.DOTALL):
+        if found[0] == "{":
+            open_.append(found.start())
+        elif found[0] == "}" and open_:
+            ends[open_.pop()] = found.end()
+    return ends
 
 
 def tidy(formula: str) -> str:
@@ -109,7 +102,9 @@ def tidy(formula: str) -> str:
     ``\coloneqq`` and ``\eqqcolon`` become ``:=`` and ``=:``; a bare dollar or percent sign, which would end the formula
     or a line of it, is escaped; blank lines are taken out.
     """
-    read = [_plain(token) for token in tokens(formula.strip())]
+    read = [_plain(token) for token in tokens(formula.lstrip())]
+    if read and read[-1].isspace():
+        read.pop()
     gone = _inside_numbers(read) | _inside_words(read)
     written = (
         token if not token.isspace() else "" if place in gone else _between(token, read[place - 1], read[place + 1])
