@@ -322,3 +322,12 @@ def test_locked_files(renderer: Renderer, make_pdf: Make, method: str, user: str
                 opened(renderer, path)
         else:
             assert opened(renderer, path, password).pages == 1
+
+
+def test_text_without_its_font_is_not_taken_for_blank(renderer: Renderer, raw_pdf: Make) -> None:
+    # Between two rules at the edges, which alone would be a blank page.
+    rules = "0 1 m 400 1 l S 0 299 m 400 299 l S"
+    assert draw(renderer, raw_pdf(BOX, rules)).blank
+    page = draw(renderer, raw_pdf(BOX, f"{rules} BT 3 Tr /F 40 Tf 50 150 Td (Hello) Tj ET"))
+    assert not page.blank
+    assert "text that its picture does not show" in page.notes[0]

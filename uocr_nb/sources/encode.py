@@ -47,6 +47,10 @@ def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
         part = file.with_suffix(f".{os.getpid()}.part")
         part.write_bytes(data)
         part.replace(file)
+    blank = drawn.sure and is_blank(grey)
+    if blank and drawn.hidden is not None and (hidden := drawn.hidden()):
+        drawn.notes.append(hidden)
+        blank = False
     return {
         "size": image.size,
         "dpi": drawn.dpi,
@@ -55,7 +59,7 @@ def write(drawn: Drawn, folder: Path) -> dict[str, Any]:
         "mime": mime,
         "notes": drawn.notes,
         "ink": ink_share(grey),
-        "blank": drawn.sure and is_blank(grey),
+        "blank": blank,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from uocr_nb.sources.sizing import plan
 from uocr_nb.sources.types import PageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PIL.Image import Image
 
     from uocr_nb.sources.sizing import Plan
@@ -41,15 +44,16 @@ _COARSE = 60.0
 _LARGE_PICTURE = 60_000_000
 """Pixels of a picture that is not decoded once more, only to see whether it can be."""
 
-_BILEVEL = {"JBIG2Decode": 30, "CCITTFaxDecode": 1}
-"""Coders of black-and-white scans, and the least bytes that say anything."""
+_BILEVEL = {"JBIG2Decode": (30, 0.0), "CCITTFaxDecode": (1, 4.0)}
+"""Coders of black-and-white scans: the least bytes that say anything, and the most for each line of a blank page."""
 
 
 @dataclass
 class Drawn:
     """A page as it was drawn: the picture, its resolution, notes, and whatever must live as long as the picture.
 
-    `sure` is False where the picture may not show what is on the page, so that nothing seen does not mean blank.
+    `sure` is False where the picture may not show what is on the page, so that nothing seen does not mean blank;
+    `hidden`, asked when nothing is seen, tells what the page has all the same (an empty text: nothing).
     """
 
     image: Image
@@ -59,6 +63,7 @@ class Drawn:
     original: bytes | None = None
     hold: Any = None
     sure: bool = True
+    hidden: Callable[[], str] | None = None
 
 
 class PdfFile:
@@ -143,20 +148,28 @@ class PdfFile:
         # Four bytes a pixel in RGB order are what Pillow takes without a copy, and what its JPEG writer reads.
         bitmap = page.render(scale=way.scale, prefer_bgrx=True, rev_byteorder=True, may_draw_forms=True)
         image = bitmap.to_pil()
-        sure = self._sound and way.dpi >= _COARSE and not (_is_flat(image) and self._hides(page, number))
-        drawn = Drawn(image, round(way.dpi, 2), [], hold=bitmap, sure=sure)
+        drawn = Drawn(image, round(way.dpi, 2), [], hold=bitmap, sure=self._sound and way.dpi >= _COARSE)
+        drawn.hidden = partial(self._hidden, number, flat=_is_flat(image))
         return _fitted(drawn, way, (width * unit, height * unit))
 
-    def _hides(self, page: Any, number: int) -> bool:
-        """Tell whether a page that came out as one plain surface has text or a picture that could not be drawn."""
-        count = 0
-        for item in page.get_objects(max_depth=4):
-            count += 1
-            if item.type == pdfium_c.FPDF_PAGEOBJ_TEXT and _words(page):
-                return True
-            if item.type == pdfium_c.FPDF_PAGEOBJ_IMAGE and not _decodes(item):
-                return True
-        return count == 0 and isinstance(self._input, Path) and writes_something(self._input, number, self._password)
+    def _hidden(self, number: int, *, flat: bool) -> str:
+        """Tell what a page has that nothing is seen of; `flat`: it came out as one plain surface."""
+        page = self._page(number)
+        try:
+            kinds = set()
+            broken = False
+            for item in page.get_objects(max_depth=4):
+                kinds.add(item.type)
+                broken |= flat and item.type == pdfium_c.FPDF_PAGEOBJ_IMAGE and not _decodes(item)
+            if pdfium_c.FPDF_PAGEOBJ_TEXT in kinds and _words(page):
+                return "The page has text that its picture does not show: the font is not in the file, or it is hidden."
+        finally:
+            page.close()
+        if broken:
+            return "The page has a picture that cannot be decoded."
+        if not kinds and isinstance(self._input, Path) and writes_something(self._input, number, self._password):
+            return "The page may have content that cannot be drawn."
+        return ""
 
     def _unlocked(self) -> Any:
         try:
@@ -198,9 +211,9 @@ class PdfFile:
         ):
             self._sound = False
             self.notes.append("This is an XFA form: what is drawn may be only a placeholder for what Acrobat shows.")
-        attached = found.file_notes
+        attached = found.attached
         with contextlib.suppress(pypdfium2.PdfiumError):
-            attached += max(0, self._document.count_attachments())
+            attached = max(attached, self._document.count_attachments())
         if attached or found.portfolio:
             files = "1 attached file is" if attached == 1 else f"{attached or 'its'} attached files are"
             portfolio = "This is a portfolio, and what is drawn is its cover: " if found.portfolio else ""
@@ -288,7 +301,8 @@ def _decodes(picture: Any) -> bool:
         coder = (picture.get_filters() or [""])[-1]
         if coder in _BILEVEL:
             # Broken data of these is drawn as white, and a blank page is coded in very little.
-            return _BILEVEL[coder] <= len(bytes(picture.get_data())) <= 4 * height + 2000
+            least, line = _BILEVEL[coder]
+            return bool(least <= len(picture.get_data()) <= 100 + line * height)
         if width * height <= _LARGE_PICTURE:
             picture.get_bitmap().close()
     except pypdfium2.PdfiumError:

@@ -34,6 +34,7 @@ _OBJECT = re.compile(rb"[\s\x00]{0,8}(\d{1,10})\s{1,3}\d{1,5}\s{1,3}obj\b")
 _ENTRY = re.compile(rb"(\d{10}) (\d{5}) ([nf])")
 _BEFORE = re.compile(rb"/Prev\s{0,3}(\d{1,12})")
 _FILE_NOTES = re.compile(rb"/Subtype\s{0,3}/FileAttachment\b")
+_FILES = re.compile(rb"/Type\s{0,3}/EmbeddedFile\b")
 _COUNT = re.compile(rb"/Count\s{0,3}(\d{1,9})\b")
 _PAGES = re.compile(rb"/Type\s{0,3}/Pages\b")
 
@@ -51,7 +52,13 @@ class Facts:
     portfolio: bool = False
     units: bool = False
     file_notes: int = 0
+    files: int = 0
     claimed: int = 0
+
+    @property
+    def attached(self) -> int:
+        """Files that are in it: each is named in a list, by a mark on a page, or by both."""
+        return max(self.file_notes, self.files)
 
 
 def facts(path: Path) -> Facts:
@@ -77,6 +84,7 @@ def _look(data: bytes | mmap.mmap, found: Facts) -> None:
     found.portfolio |= data.find(b"/Collection") >= 0
     found.units |= data.find(b"/UserUnit") >= 0
     found.file_notes += sum(1 for _ in _FILE_NOTES.finditer(data))
+    found.files += sum(1 for _ in _FILES.finditer(data))
 
 
 def _claimed(data: mmap.mmap) -> int:
