@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymupdf
-from PIL import Image, ImageFilter
+from PIL import Image, ImageChops, ImageFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def letter(page: Any, rng: random.Random) -> None:
         page.insert_textbox((70, 140 + 120 * n, page.rect.width - 70, 250 + 120 * n), words(rng, 55), fontsize=11)
 
 
-def scan(dpi: int, kind: str, size: tuple[int, int]) -> bytes:
+def scan(dpi: int, kind: str, size: tuple[int, int]) -> Image.Image:
     """A printed page as a scanner gives it."""
     rng = random.Random(f"{dpi} {kind}")
     with pymupdf.open() as document:
@@ -80,10 +80,8 @@ def scan(dpi: int, kind: str, size: tuple[int, int]) -> bytes:
         image = Image.frombytes("L", (picture.width, picture.height), picture.samples)
     image = image.rotate(rng.uniform(-0.8, 0.8), Image.Resampling.BICUBIC, fillcolor=255)
     image = image.filter(ImageFilter.GaussianBlur(dpi / 300))
-    file = io.BytesIO()
     if kind == "bilevel":
-        image.point(lambda level: 255 * (level > 150), "1").save(file, "PNG")
-        return file.getvalue()
+        return image.point(lambda level: 255 * (level > 150), "1")
     grey = np.asarray(image, np.float32) * 0.88 + 26
     grey += np.random.default_rng(dpi).normal(0, 2, grey.shape)
     # What lies near the paper's tone becomes white, as scanners do it; the noise stays in and around the letters.
@@ -91,7 +89,13 @@ def scan(dpi: int, kind: str, size: tuple[int, int]) -> bytes:
     image = Image.fromarray(grey.clip(0, 255).astype(np.uint8))
     if kind == "colour":
         image = Image.merge("RGB", (image, image.point(lambda level: level * 0.98), image.point(lambda v: v * 0.9)))
-    image.save(file, "JPEG", quality=70)
+    return image
+
+
+def stored(image: Image.Image, number: int) -> bytes:
+    """The scan as a file that holds no other page's bytes: moved down by some lines."""
+    file = io.BytesIO()
+    ImageChops.offset(image, 0, number % 40).save(file, "PNG" if image.mode == "1" else "JPEG", quality=70)
     return file.getvalue()
 
 
@@ -108,7 +112,6 @@ BORN: tuple[tuple[Callable[[Any, random.Random, int], None], tuple[int, int]], .
 def make(path: Path, pages: int) -> Path:
     """Write a PDF of so many pages to `path`; the same each time."""
     pictures = [scan(*kind) for kind in SCANS]
-    placed: dict[int, int] = {}
     with pymupdf.open() as document:
         for number in range(1, pages + 1):
             rng = random.Random(number)
@@ -116,10 +119,7 @@ def make(path: Path, pages: int) -> Path:
                 which = number // 5 % len(SCANS)
                 size = SCANS[which][2]
                 page = document.new_page(width=size[0], height=size[1])
-                # Stored once and shown on many pages, or the file would grow with each; the stamp makes them differ.
-                placed[which] = page.insert_image(
-                    page.rect, **({"xref": placed[which]} if which in placed else {"stream": pictures[which]})
-                )
+                page.insert_image(page.rect, stream=stored(pictures[which], number))
                 page.insert_text((40, 30), f"{number} {words(rng, 3)}", fontsize=11)
             else:
                 draw, size = BORN[number // 5 % len(BORN)]
