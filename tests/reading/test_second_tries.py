@@ -57,7 +57,7 @@ def test_a_page_is_asked_for_once_more_in_the_engines_own_way(
     assert changed(script.bodies[1])
     assert page.status is Status.OK
     assert [(one.status is Status.OK, one.kept) for one in page.tries] == [(False, False), (True, True)]
-    assert page.tries[0].raw == first.text or page.tries[0].raw == ""
+    assert first.text.startswith(page.tries[0].raw), "what was not kept can be looked at"
     assert page.tries[0].reason
 
 

@@ -80,6 +80,7 @@ class Run:
         self._gone: set[Endpoint] = set()
         self._lost: client.RequestError | None = None
         self._mine: Counter[Endpoint] = Counter()
+        self._sent: Counter[Endpoint] = Counter()
         self._watches: dict[Endpoint, asyncio.Task[None]] = {}
         self._open = 0
         """Windows that have no answer yet, wherever they are."""
@@ -221,10 +222,12 @@ class Run:
             if gate.down:
                 self._watch(endpoint)
             elif gate.room(self.options.concurrency, self._mine[endpoint]):
-                free.append((gate.active / gate.limit, endpoint))
+                free.append((gate.active / gate.limit, self._sent[endpoint], endpoint))
         if not free:
             return False
-        endpoint = min(free, key=lambda pair: pair[0])[1]
+        # The least busy one; among equals the one that has had least, so that idle ones share the pages too.
+        endpoint = min(free, key=lambda one: one[:2])[2]
+        self._sent[endpoint] += 1
         window = self._ready.popleft()
         window.parts = []
         self._asked[window] = endpoint
