@@ -15,7 +15,7 @@ from web import Answer
 
 from uocr_nb import config
 from uocr_nb.errors import SourceError
-from uocr_nb.sources import Opened, PageError, PageImage, Renderer, RenderSpec, Source, iiif, resolve, web
+from uocr_nb.sources import Opened, PageError, PageImage, Renderer, RenderSpec, Source, canvases, iiif, resolve, web
 from uocr_nb.support.fetch import Limits
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     monkeypatch.setattr(config.settings, "allow_private_urls", True)
     quick = Limits(gap=0.0, tries=2, stall=5.0, seconds=20.0)
-    for name in ("_FILE", "_PAGE", "_INFO"):
-        monkeypatch.setattr(web, name, quick)
+    monkeypatch.setattr(web, "_FILE", quick)
+    monkeypatch.setattr(canvases, "_PAGE", quick)
+    monkeypatch.setattr(canvases, "_INFO", quick)
     place = Library()
     yield place
     place.close()

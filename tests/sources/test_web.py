@@ -18,7 +18,7 @@ from web import Answer, Asked, Web, redirect
 
 from uocr_nb import config
 from uocr_nb.errors import SourceError
-from uocr_nb.sources import Renderer, resolve
+from uocr_nb.sources import Renderer, canvases, resolve
 from uocr_nb.sources import web as room
 from uocr_nb.sources.names import name_of
 from uocr_nb.support import addresses, fetch, wire
@@ -40,8 +40,7 @@ def png() -> bytes:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     monkeypatch.setattr(config.settings, "allow_private_urls", True)
-    for name in ("_FILE", "_PAGE", "_INFO"):
-        monkeypatch.setattr(room, name, QUICK)
+    monkeypatch.setattr(room, "_FILE", QUICK)
     place = Web()
     place.routes["/x.png"] = Answer(png())
     yield place
@@ -157,6 +156,26 @@ def test_every_fault_is_one_message(site: Web, renderer: Renderer, path: str, an
         error = refused(renderer, f"{site.url}{path}")
     assert words in error.why
     assert "Traceback" not in str(error)
+
+
+def test_a_viewer_that_carries_its_manifest_along_names_it(site: Web, renderer: Renderer) -> None:
+    site.routes["/view"] = Answer(b"<!doctype html><html>")
+    error = refused(renderer, f"{site.url}/view?manifest=https%3A%2F%2Fl.example%2Fbk1%2Fmanifest.json")
+    assert error.next == "%uocr https://l.example/bk1/manifest.json"
+
+
+def test_an_old_download_is_fetched_again_by_the_next_run(
+    site: Web, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = resolve(f"{site.url}/x.png")
+    for _ in range(2):
+        renderer.open(source)
+        renderer.render(source, 1)
+    assert len(site.asked) == 1
+    monkeypatch.setattr(canvases, "_FRESH", -1.0)
+    renderer.open(source)
+    renderer.render(source, 1)
+    assert len(site.asked) == 2
 
 
 def test_a_gzip_answer_is_unpacked(site: Web, renderer: Renderer) -> None:

@@ -66,7 +66,11 @@ def resolve(items: Any, *, base: Path | None = None, password: str | None = None
     """
     flat = unpacked(items)
     if not flat:
-        raise SourceError("There is nothing to read.", "The list of sources is empty, or nothing was uploaded yet.", "%uocr report.pdf")
+        raise SourceError(
+            "There is nothing to read.",
+            "The list of sources is empty, or nothing was uploaded yet.",
+            "%uocr report.pdf",
+        )
     found: list[Source] = []
     for item in flat:
         try:
