@@ -135,8 +135,7 @@ class Run:
                 if drawn:
                     items, images = zip(*drawn, strict=True)
                     self._open += 1
-                    self._ready.append(Window(items, images, self.options.max_tokens))
-                    self._desk.dispatch()
+                    self._put(Window(items, images, self.options.max_tokens))
         if trouble := cache.take_warning():
             self.warnings.append(trouble)
 
@@ -291,7 +290,7 @@ class Run:
             return
         more = window.once_more(pages[0], endpoint, self.options)
         if more is not None:
-            self._ready.appendleft(more)
+            self._put_back(more)
             return
         page = window.best(pages[0], self.options)
         self._open -= 1
@@ -308,7 +307,7 @@ class Run:
         parts = split(range(len(pages)), statuses, opened=opened, stopped=answer.finish_reason == "stop")
         self._open += len(parts.again) - 1
         for part in reversed(parts.again):
-            self._ready.appendleft(window.some(part))
+            self._put_back(window.some(part))
         for n in parts.kept:
             self._finish(pages[n])
         if not parts.again:
@@ -380,12 +379,16 @@ class Run:
         else:
             self._give_up(window, error)
 
-    def _put_back(self, window: Window) -> None:
+    def _put(self, window: Window, *, first: bool = False) -> None:
+        """Let `window` wait for its turn; `first` for one that had it already."""
         if self._lost is not None:
             self._give_up(window, self._lost)
             return
-        self._ready.appendleft(window)
+        (self._ready.appendleft if first else self._ready.append)(window)
         self._desk.dispatch()
+
+    def _put_back(self, window: Window) -> None:
+        self._put(window, first=True)
 
     def _give_up(self, window: Window, error: client.RequestError) -> None:
         """Give the pages of `window` the status that they are left with."""
