@@ -40,6 +40,8 @@ class Builder:
     def __init__(self, dialect: Dialect, *, events: bool) -> None:
         self.dialect = dialect
         self.events: list[Event] | None = [] if events else None
+        self.silent = not events
+        """Whether sound blocks may be added whole: nobody listens, and the text holds no carriage return."""
         self.pages = [_Draft()]
         self.page = self.pages[0]
         self.parts: list[str] = []
@@ -62,7 +64,10 @@ class Builder:
     @property
     def untouched(self) -> bool:
         """Whether nothing but space has come so far."""
-        return len(self.pages) == 1 and self.label is None and not self.multi and not "".join(self.parts).strip()
+        page = self.pages[0]
+        if len(self.pages) > 1 or page.blocks or page.marked or self.label is not None:
+            return False
+        return not "".join(self.parts).strip()
 
     @property
     def just_opened(self) -> bool:
@@ -87,7 +92,8 @@ class Builder:
 
     def open_page(self, start: int) -> None:
         """A page mark, which stands at `start` of the text: the first one only confirms the page that is there."""
-        first = self.page is self.pages[0] and not self.page.marked and self.label is None
+        page = self.page
+        first = page is self.pages[0] and not page.marked and not page.blocks and self.label is None
         if self._ended:
             self._went_on()
         if not first:
@@ -100,15 +106,24 @@ class Builder:
 
     def open_block(self, label: str, box: Box | None, start: int, end: int) -> None:
         """A tag has been read, from `start` to `end` of the text."""
-        if self._ended:
-            self._went_on()
-        if self.label is not None or self.parts:
-            self.close_block(start, marked=True)
+        self.close_open(start)
         self.label, self.box, self._text_at = label, box, end
         if self.events is not None:
             self._tell_page()
             self._white, self._begun = [], False
             self.events.append(BlockOpened(len(self.pages) - 1, len(self.page.blocks), label, box))
+
+    def close_open(self, start: int) -> None:
+        """A tag at `start` of the text ends what is open, if anything is."""
+        if self._ended:
+            self._went_on()
+        if self.label is not None or self.parts:
+            self.close_block(start, marked=True)
+
+    def add_block(self, label: str, text: str, box: Box, start: int, end: int) -> None:
+        """A block that needs no repair has been read whole, its text (stripped) from `start` to `end`."""
+        self.page.blocks.append(Block(label, text, box))
+        self.page.spans.append((start, end))
 
     def open_head(self, head: Head, start: int, end: int) -> None:
         """A tag that took repairs."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Note = Callable[[str, int], None]
     """Takes the kind of a repair and how often it was made."""
 
-__all__ = ["clean", "left_open", "without_fence", "without_residue"]
+__all__ = ["clean", "is_plain", "left_open", "without_fence", "without_residue"]
 
 _EMPTY = (
     r"\[(?:non-text|no (?:readable |visible )?text(?: (?:detected|found|content))?)\]"
@@ -31,6 +31,16 @@ _RESIDUE = re.compile(
     r"(?:\s*+(?:<\|(?:im_end|im_start|end_?of_?text|eot_id|end)\|>(?:assistant|user|system)?"
     r"|<[|｜](?:User|Assistant|System)[|｜]>:?|</s>))++\s*+\Z"
 )
+
+
+def is_plain(text: str) -> bool:
+    """Whether a whole block's text (without space at its ends, or a carriage return) surely needs no cleaning."""
+    return (
+        text.isascii()
+        and (text[-1:] not in _MARK_ENDS or text.endswith("\\]"))
+        and ("\n" not in text or ("]\n" not in text and ")\n" not in text))
+        and ("<" not in text or text.count("<table") <= text.count("</table>"))
+    )
 
 
 def clean(text: str, note: Note, *, marked: bool = False, preamble: bool = False) -> str:

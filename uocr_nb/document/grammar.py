@@ -72,6 +72,8 @@ class AnswerParser:
         self._waiting = 0
         self._held = ""
         """A carriage return that ended the last chunk: what it is depends on the next character."""
+        self._returns = False
+        """Whether lines end in a carriage return and a line feed."""
         self._start = ""
         self._passed = 0
         self._surface: bool | None = None
@@ -141,15 +143,17 @@ class AnswerParser:
 
     def _sound(self, chunk: str) -> str:
         """Replace what is no character, one for one, so that every place stays where it was."""
-        if self._held or self._fed == 0 or not is_sound(chunk):
+        if self._fed == 0 and chunk.startswith("\ufeff"):
+            chunk = " " + chunk[1:]
+        if self._held or not is_sound(chunk):
             chunk = self._held + chunk
             self._held = ""
             if chunk.endswith("\r"):
                 chunk, self._held = chunk[:-1], "\r"
-            if self._fed == 0 and chunk.startswith("\ufeff"):
-                chunk = " " + chunk[1:]
             if "\r" in chunk:
                 chunk = _LONE_RETURN.sub("\n", chunk)
+                self._returns = self._returns or "\r" in chunk
+                self._builder.silent = self._builder.silent and not self._returns
             self._unsound += [(self._fed + found.start(), kind_of(found[0])) for found in UNSOUND.finditer(chunk)]
             chunk = UNSOUND.sub("\ufffd", chunk)
         self._fed += len(chunk)
@@ -215,6 +219,7 @@ class AnswerParser:
         self._tail = ""
         self._builder = Builder("tagged" if self._tagged else "stripped", events=self._events)
         self._scanner = TaggedScanner(self._builder) if self._tagged else StrippedScanner(self._builder)
+        self._builder.silent = not self._events and not self._returns
         if self._surface:
             self._builder.note("surface")
         if self._told and self._builder.events is not None:

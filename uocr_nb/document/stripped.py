@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.cleaning import is_plain
 from uocr_nb.document.heads import KNOWN_LABELS, Head, read_box
 from uocr_nb.document.scanning import BEGIN, END, Scanner, partial
 
@@ -53,7 +54,6 @@ class StrippedScanner(Scanner):
                 if match:
                     at = self._line(match)
                     continue
-            at = self._sound_run(at)
             match = _LINE.search(buffer, at)
             if match is None:
                 break
@@ -63,7 +63,9 @@ class StrippedScanner(Scanner):
             if match[3] is not None and not final and size - end < _LOOK:
                 self._keep(start)
                 return
-            at = self._line(match) if match[1] else self._other(match, final=final)
+            at = self._sound_run(start) if match[1] else start
+            if at == start:
+                at = self._line(match) if match[1] else self._other(match, final=final)
         rest = self._rest(at, final=final)
         self._text(buffer[at:rest])
         self._keep(rest)
@@ -86,25 +88,36 @@ class StrippedScanner(Scanner):
     def _sound_run(self, at: int) -> int:
         """Heads in the form that the model was taught, the common case, from `at` on. Where to read on."""
         buffer, builder, base = self.buffer, self.builder, self.at
-        while True:
-            match = _SOUND.match(buffer, at)
-            if match is None:
-                return at
+        silent, add_block = builder.silent, builder.add_block
+        match = _SOUND.match(buffer, at)
+        if match is not None and silent:
+            builder.close_open(base + at)
+        while match is not None:
             label, a, b, c, d = match.groups()
-            x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
-            if x1 > x2 or y1 > y2 or label in _WITHOUT_TEXT:
+            x1, y1, x2, y2 = box = (int(a), int(b), int(c), int(d))
+            if x1 > x2 or y1 > y2:
                 return at
             end = match.end()
-            builder.open_block(label, (x1, y1, x2, y2), base + at, base + end)
-            self.before = "\n"
             newline = buffer.find("\n", end)
             text = buffer[end:newline] if newline >= 0 else "<|"
-            if "<" in text and ("<PAGE>" in text or "<|" in text or "<｜" in text or "<ï½ľ" in text):
+            other = "<" in text and ("<PAGE>" in text or "<|" in text or "<｜" in text or "<ï½ľ" in text)
+            if other or (label in _WITHOUT_TEXT and (text or newline < 0)):
+                builder.open_block(label, box, base + at, base + end)
+                self.before = "\n"
+                self._glued = label in _WITHOUT_TEXT
                 return end
-            if text:
-                builder.add_text(text)
-                self.before = text[-1]
+            match = _SOUND.match(buffer, newline)
+            if silent and match is not None and is_plain(short := text.strip()):
+                add_block(label, short, box, base + end, base + newline)
+            else:
+                builder.open_block(label, box, base + at, base + end)
+                if text:
+                    builder.add_text(text)
+                if silent and match is not None:
+                    builder.close_open(base + newline)
+            self.before = text[-1:] or "\n"
             at = newline
+        return at
 
     def _line(self, match: re.Match[str]) -> int:
         """What has the form of a head, and is one when its label is known or its box is sound. Where to read on."""

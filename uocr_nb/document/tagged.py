@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.cleaning import is_plain
 from uocr_nb.document.heads import (
     HEAD_LIMIT,
     KNOWN_LABELS,
@@ -21,6 +22,7 @@ from uocr_nb.document.scanning import BEGIN, END, LONGEST, Scanner, partial
 
 if TYPE_CHECKING:
     from uocr_nb.document.building import Builder
+    from uocr_nb.document.model import Box
 
 __all__ = ["TaggedScanner"]
 
@@ -82,30 +84,43 @@ class TaggedScanner(Scanner):
     def _sound_run(self, start: int) -> int:
         """Tags in the form that the model was taught, the common case, from `start` on. Where to read on."""
         buffer, builder, base = self.buffer, self.builder, self.at
+        silent, add_block = builder.silent, builder.add_block
         match = _SOUND.match(buffer, start)
+        if match is not None and silent:
+            builder.close_open(base + start)
         while match is not None:
             end = match.end()
             label, a, b, c, d = match.groups()
-            x1, y1, x2, y2 = int(a), int(b), int(c), int(d)
-            if label not in KNOWN_LABELS and (known := known_label(label)):
-                builder.open_head(Head(known, (x1, y1, x2, y2), "", ("spelling",)), base + start, base + end)
-            else:
-                builder.open_block(label, (x1, y1, x2, y2), base + start, base + end)
-            if x1 > x2 or y1 > y2:
-                builder.box = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
-                builder.note("swapped", here=True)
-            self.before = "\n"
-            start = buffer.find("<|det|>", end)
-            if start < 0:
-                return end
-            text = buffer[end:start]
+            x1, y1, x2, y2 = box = (int(a), int(b), int(c), int(d))
+            following = buffer.find("<|det|>", end)
+            text = buffer[end:following] if following >= 0 else "<|"
             if "<|" in text or "<PAGE>" in text or (not text.isascii() and ("<｜" in text or "<ï½ľ" in text)):
+                self._open_sound(label, box, base + start, base + end)
                 return end
-            if text:
-                builder.add_text(text)
-                self.before = text[-1]
-            match = _SOUND.match(buffer, start)
+            match = _SOUND.match(buffer, following)
+            sound = match is not None and x1 <= x2 and y1 <= y2 and label in KNOWN_LABELS
+            if silent and sound and is_plain(short := text.strip()):
+                add_block(label, short, box, base + end, base + following)
+            else:
+                self._open_sound(label, box, base + start, base + end)
+                if text:
+                    builder.add_text(text)
+                if silent and match is not None:
+                    builder.close_open(base + following)
+            self.before = text[-1:] or "\n"
+            start = following
         return start
+
+    def _open_sound(self, label: str, box: Box, start: int, end: int) -> None:
+        x1, y1, x2, y2 = box
+        repairs: tuple[str, ...] = ()
+        if x1 > x2 or y1 > y2:
+            box, repairs = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)), ("swapped",)
+        known = label if label in KNOWN_LABELS else known_label(label) or label
+        if known != label:
+            repairs = (*repairs, "spelling")
+        self.builder.open_head(Head(known, box, "", repairs), start, end)
+        self.before = "\n"
 
     def _mark(self, match: re.Match[str], *, final: bool) -> int:
         """Deal with a mark that does not begin a sound tag. Where to read on, or -1 to wait for more text."""
