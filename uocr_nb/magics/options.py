@@ -154,7 +154,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", type=int, metavar="N", help="most tokens of an answer (default 8192; with --multi 16384)")
     add("--concurrency", type=auto_or(int), metavar="auto|N", help="requests at once (default from the endpoint)")
     add("--second-tries", type=int, metavar="N", help="ask once more for a page whose answer is not good (default 1)")
-    add("--confidence", action="store_true", help="ask a GPU engine for scores too: several times the bytes")
+    add("--confidence", action="store_true", help="ask a GPU engine for scores too: half as many bytes again")
     add("--blank", action="store_true", help="ask for blank pages too")
     add("--no-cache", action="store_true", help="ask again for what was kept from earlier runs")
     add("--password-env", metavar="NAME", help="variable that holds the password of a locked PDF")

@@ -147,8 +147,8 @@ def ocr(
         How often a page whose answer is not good is asked for once more (1), where the engine's profile knows another
         way. The better answer is kept, all are recorded in `Page.tries`.
     confidence : bool
-        Ask a GPU engine for the scores that become `Block.confidence`: the answer takes several times the bytes on the
-        wire (benchmarks/README.md). The embedded engine always gives them.
+        Ask a GPU engine for the scores that become `Block.confidence`: the answer takes half as many bytes again on
+        the wire (benchmarks/README.md). The embedded engine always gives them.
     cache : bool, optional
         False asks again for what was kept from earlier runs; see `uocr_nb.cache`.
     progress : bool or callable, optional
