@@ -13,7 +13,7 @@ from uocr_nb.document.model import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from uocr_nb.document.building import ParsedPage
+    from uocr_nb.document.grammar import ParsedPage
 
 __all__ = ["AnswerLength", "Split", "answer_room", "pages_opened", "plan_windows", "split"]
 

@@ -388,6 +388,8 @@ class Endpoint:
         """Return the client for this endpoint; it belongs to the background loop and is used there alone."""
         import httpx2  # noqa: PLC0415 - heavy
 
+        from uocr_nb.support.transport import quick_transport  # noqa: PLC0415 - heavy
+
         with self._lock:
             # A forked child has another loop, and must not share its parent's connections.
             if self._client is None or self._client[0] != os.getpid():
@@ -395,6 +397,7 @@ class Endpoint:
                     timeout=httpx2.Timeout(_READ_TIMEOUT, connect=10.0, pool=None),
                     limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
                     event_hooks={"request": [self._sign_later]},
+                    transport=quick_transport(self.base_url),
                     **client_options(self.base_url),
                 )
                 self._client = (os.getpid(), client, None)
