@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import threading
@@ -44,6 +45,30 @@ def test_an_endpoint_that_goes_away_is_waited_for_and_each_page_comes_once() -> 
     assert document.status == {Status.OK: 12}
     assert [f"page {page.position}." in page.text for page in document.pages] == [True] * 12
     assert script.asked.total() <= 12 + 4, "no more than those under way are asked for again"
+
+
+def test_another_endpoint_that_is_started_meanwhile_takes_over() -> None:
+    scripts = Script(), Script()
+    running = [Engine(scripts[0])]
+
+    async def main() -> uocr.Document:
+        await uocr.aserve(running[0].url)
+        reading = asyncio.create_task(uocr.aocr([picture(n) for n in range(1, 31)], concurrency=1, progress=watch))
+        await asyncio.to_thread(away.wait, 20)
+        await asyncio.to_thread(running[0].close)
+        running.append(Engine(scripts[1]))
+        await uocr.aserve(running[1].url, another=True)
+        return await reading
+
+    def watch(progress: Any, _pages: Any) -> None:
+        if progress.done >= 3:
+            away.set()
+
+    away = threading.Event()
+    document = asyncio.run(main())
+    running[1].close()
+    assert document.status == {Status.OK: 30}
+    assert scripts[1].asked
 
 
 def test_an_endpoint_that_went_away_says_so_and_can_be_interrupted() -> None:

@@ -23,7 +23,7 @@ from uocr_nb.reading.plan import Item, Options, sources_of, spec_of
 from uocr_nb.reading.progress import Progress
 from uocr_nb.reading.supply import Supply
 from uocr_nb.reading.tally import Tally
-from uocr_nb.reading.whereto import endpoints_for, raise_failure, raise_if_gone, wait_until_back
+from uocr_nb.reading.whereto import another, endpoints_for, raise_failure, raise_if_gone, wait_until_back
 from uocr_nb.reading.windows import PAGE_TOKENS, AnswerLength, pages_opened, plan_windows, split
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Run:
         spec: RenderSpec | None = None,
     ) -> None:
         self.options = options
+        self._follows = endpoint is None
         self.endpoints = endpoints_for(endpoint)
         self.spec: RenderSpec = spec or spec_of(options)
         self._supply = Supply(sources_of(given, options.password) if items is None else (), items or [], options)
@@ -422,13 +423,22 @@ class Run:
     async def _look_out(self, endpoint: Endpoint) -> None:
         patience = PATIENCE if endpoint in self._answered else _SHORT_PATIENCE
         try:
-            await wait_until_back(endpoint, patience)
+            await wait_until_back(endpoint, patience, self._take_another)
         except client.RequestError as error:
             self._leave_endpoint(endpoint, error)
         finally:
             self._watches.pop(endpoint, None)
         self._desk.gate(endpoint).down = False
         self._desk.dispatch()
+
+    def _take_another(self) -> bool:
+        """Go on at an endpoint that was started meanwhile, where the call follows the current one."""
+        new = another(self.endpoints) if self._follows else None
+        if new is None:
+            return False
+        self._gone.update(self.endpoints)
+        self.endpoints.append(new)
+        return True
 
     def _finish(self, page: Page) -> None:
         self.tally.add(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.errors import EndpointError, OptionError, UocrError
@@ -14,7 +14,7 @@ from uocr_nb.serving import probe, start
 if TYPE_CHECKING:
     from uocr_nb.serving.endpoint import Endpoint
 
-__all__ = ["endpoints_for", "raise_failure", "raise_if_gone", "wait_until_back"]
+__all__ = ["another", "endpoints_for", "raise_failure", "raise_if_gone", "wait_until_back"]
 
 _LONGEST_POLL = 5.0
 
@@ -73,8 +73,14 @@ def raise_failure(endpoint: Endpoint) -> None:
         raise RequestError(f"{endpoint.name} was stopped.", "It reads no more pages.", "%uocr_serve")
 
 
-async def wait_until_back(endpoint: Endpoint, patience: float) -> None:
-    """Return when an endpoint that does not answer is ready again.
+def another(than: Iterable[Endpoint]) -> Endpoint | None:
+    """The current endpoint where it is ready and none of those that are known already."""
+    running = start.current()
+    return running if running is not None and running.state == "ready" and running not in than else None
+
+
+async def wait_until_back(endpoint: Endpoint, patience: float, meanwhile: Callable[[], bool]) -> None:
+    """Return when an endpoint that does not answer is ready again, or `meanwhile`, called at each look, says so.
 
     Raises
     ------
@@ -84,6 +90,8 @@ async def wait_until_back(endpoint: Endpoint, patience: float) -> None:
     until = time.monotonic() + patience
     pause = 0.25
     while True:
+        if meanwhile():
+            return
         await raise_if_gone(endpoint)
         raise_failure(endpoint)
         if await _ready(endpoint):
