@@ -16,7 +16,7 @@ from uocr_nb.errors import SourceError
 from uocr_nb.sources.encode import is_grey
 from uocr_nb.sources.pdf_facts import facts
 from uocr_nb.sources.pdf_mend import mended, no_pages, user_units, writes_something
-from uocr_nb.sources.pixels import MIN_SIDE, padded
+from uocr_nb.sources.pixels import MIN_SIDE, padded, slim
 from uocr_nb.sources.sizing import plan
 from uocr_nb.sources.types import PageError
 
@@ -271,7 +271,7 @@ def _fitted(drawn: Drawn, way: Plan, size: tuple[float, float]) -> Drawn:
         # Small pictures can afford it: 49 dB against the engine's own rather than 44, for 50 KiB.
         drawn.quality = 95
     if min(image.size) < MIN_SIDE:
-        drawn.notes.append(f"The page is only {min(image.size)} pixels slim; white was added around it.")
+        drawn.notes.append(slim("page", min(image.size)))
         image = padded(image.convert("RGB"))
     drawn.image = image
     return drawn
