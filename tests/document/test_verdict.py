@@ -54,14 +54,14 @@ def test_blocks_that_come_again_in_the_same_place() -> None:
     found = verdict(TAG + "Head\n" + "<|det|>text [10,100,990,130]<|/det|> Same line again\n" * 4000, "length", 8192)
     assert time.perf_counter() - began < 1
     assert found.status is Status.LOOPING
-    assert found.reason == "The same block repeats from block 3 on. Cut there; 2 blocks kept."
+    assert found.reason == "The same block repeats from block 3 on, 3,999 times (\"Same line again\"). Cut there; 2 blocks kept."
     assert found.keep == 2
     assert [block.text for block in found.blocks] == ["Head", "Same line again"]
 
 
 def test_blocks_that_alternate_in_the_same_places_even_when_the_answer_stopped() -> None:
     found = verdict((TAG + "a\n<|det|>text [10, 50, 300, 90]<|/det|>b\n") * 6, "stop")
-    assert found.reason == "The same 2 blocks repeat from block 3 on. Cut there; 2 blocks kept."
+    assert found.reason == "The same 2 blocks repeat from block 3 on, 5 times. Cut there; 2 blocks kept."
 
 
 def test_blocks_that_slide_off_the_page() -> None:
@@ -96,9 +96,9 @@ def test_a_page_of_the_days_of_a_year_that_was_cut_is_truncated() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("<tr><td>a</td><td>b</td></tr>" * 200, "The same row repeats in block 1. Cut there; 1 block kept."),
-        ("<tr><td>B</td>" + "<td>B</td>" * 802, "The same text repeats in block 1. Cut there; 1 block kept."),
-        ("".join(f"<tr><td>{n}</td><td>{n + 1}</td></tr>" for n in range(900)), "Block 1 does nothing but count."),
+        ("<tr><td>a</td><td>b</td></tr>" * 200, "The same row repeats in block 1, "),
+        ("<tr><td>B</td>" + "<td>B</td>" * 802, "The same text repeats in block 1, "),
+        ("".join(f"<tr><td>{n}</td><td>{n + 1}</td></tr>" for n in range(900)), "Block 1 does nothing but count at its end."),
         ("".join(random.Random(4).choices(")). \n", k=2000)), "Block 1 ends in a run of marks"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_loop_inside_a_block_is_cut_even_when_the_answer_stopped() -> None:
 
 def test_empty_pages() -> None:
     assert verdict("").reason == "The answer is empty."
-    assert verdict("<PAGE>\n").reason == "The answer holds no block and no text."
+    assert verdict("<PAGE>\n").reason == 'The answer holds no block and no text, only "<PAGE>".'
     assert verdict(TAG + "[Non-Text]").reason == "The answer holds boxes but no text."
     blank = verdict("", blank=True)
     assert (blank.status, blank.warnings) == (Status.OK, ("The page is blank.",))

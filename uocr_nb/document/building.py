@@ -147,8 +147,8 @@ class Builder:
         self._note("end_inside")
         self._ended = 0
 
-    def lost_opening(self) -> tuple[str, str] | None:
-        """Label and box at the end of the text so far, whose opening mark is missing; they leave the text."""
+    def lost_opening(self) -> tuple[str, str, int] | None:
+        """Label, box and length of a head at the end of the text whose opening mark is missing; it leaves the text."""
         since = "".join(self.parts[self._since :])
         start = since.rfind("\n") + 1
         match = None
@@ -159,7 +159,7 @@ class Builder:
         if match is None:
             return None
         self.parts[self._since :] = [since[: match.start()]] if match.start() else []
-        return match[1] or "", match[2]
+        return match[1] or "", match[2], len(since) - match.start()
 
     def close_block(self, end: int, *, marked: bool = False, last: bool = False) -> None:
         """End the open block, or the preamble, at `end` of the text, `marked` by a tag or a page mark."""

@@ -10,6 +10,8 @@ import re
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from uocr_nb.document.model import COORD_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,6 +25,7 @@ __all__ = [
     "count_run",
     "is_babble",
     "is_squeezed",
+    "one_mark",
     "shows_text",
     "tail_run",
     "visible",
@@ -32,20 +35,30 @@ SQUEEZE_CHARS, SQUEEZE_SHARE = 5_000, 0.05
 """Text longer than this that zlib brings under this share of its size is a loop (measured over 1,651 pages,
 AIwork4me/Unlimited-OCR-ROCm; a ratio of distinct tokens made 146 false cuts there)."""
 
-COUNT_STEPS = 400
+COUNT_STEPS = 600
 """An unfinished answer that ends by counting this far is a loop; the days of a year are not."""
 
 SAME_BLOCKS = 40
+"""An unfinished answer whose last blocks say the same, so many of them, is a loop wherever they stand."""
+
+_SAME_PLACES = 12
+"""Blocks in a row that have the very same box, whatever they say: no page has that."""
+
+_SAME_AGAIN = 8
+"""Blocks in a row that came before with the same text in the very same box."""
 
 _TAGS = re.compile(r"<[^<>]*>")
 _CUT_TAG = re.compile(r"\A[^<>]*>|<[^<>]*\Z")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _COUNT_WINDOW = 18_000
 _PROBE = 48
+_ONE_MARK = 3_000
 _TRIES = 8
 _LONGEST_UNIT = 2_000
 _BLOCK_UNIT = 12
 _SAME_PLACE = 0.5
+_WHOLE_PAGE = (0, 0, COORD_MAX, COORD_MAX)
+_LEADER = re.compile(r"(.)\1{3,}", re.DOTALL)
 
 
 class Run(NamedTuple):
@@ -57,7 +70,10 @@ class Run(NamedTuple):
 
 
 class BlockRun(NamedTuple):
-    """Blocks that repeat: index of the first block that was there before, and of the first after them."""
+    """Blocks that repeat: index of the first block that was there before, and of the first after them.
+
+    `unit` is how many blocks repeat together, 0 where only their place does.
+    """
 
     start: int
     stop: int
@@ -102,11 +118,17 @@ def _common_end(one: str, other: str) -> int:
 
 
 def is_squeezed(text: str) -> bool:
-    """Whether zlib finds next to nothing in a long text."""
+    """Whether zlib finds next to nothing in a long text; dotted lines and their like count for little."""
     if len(text) <= SQUEEZE_CHARS:
         return False
-    data = text.encode("utf-8", "replace")
-    return len(zlib.compress(data, 1)) < SQUEEZE_SHARE * len(data)
+    data = _LEADER.sub(r"\1\1\1", text).encode("utf-8", "replace")
+    return len(data) > SQUEEZE_CHARS and len(zlib.compress(data, 1)) < SQUEEZE_SHARE * len(data)
+
+
+def one_mark(text: str) -> int | None:
+    """Where the end of `text` becomes nothing but one character, thousands of times; None when it does not."""
+    kept = text.rstrip(text[-1:])
+    return len(kept) if len(text) - len(kept) >= _ONE_MARK else None
 
 
 def is_babble(text: str) -> bool:
@@ -153,21 +175,64 @@ def block_run(blocks: Sequence[Block], *, unfinished: bool) -> BlockRun | None:
     """
     keys = [(block.label, block.text) for block in blocks]
     boxes = [block.box for block in blocks]
-    best: BlockRun | None = None
-    for unit in range(1, _BLOCK_UNIT + 1):
-        length = 0
-        for at in range(unit, len(blocks) + 1):
-            if at < len(blocks) and keys[at] == keys[at - unit] and _same_place(boxes[at], boxes[at - unit]):
-                length += 1
-                continue
-            if length >= 3 * unit and (best is None or at - length < best.start):
-                best = BlockRun(at - length, at, unit)
-            length = 0
+    best = min(
+        (run for run in (_near_run(keys, boxes), _far_run(keys, boxes), _standing_run(boxes)) if run is not None),
+        key=lambda run: run.start,
+        default=None,
+    )
     if best is None and unfinished and blocks:
         same = next((n for n, key in enumerate(reversed(keys)) if key != keys[-1]), len(keys))
         if same >= SAME_BLOCKS and blocks[-1].text:
             return BlockRun(len(blocks) - same + 1, len(blocks), 1)
     return best
+
+
+def _near_run(keys: Sequence[tuple[str, str]], boxes: Sequence[Box | None]) -> BlockRun | None:
+    """A few blocks that come again and again, in the same place or nearly so."""
+    best: BlockRun | None = None
+    for unit in range(1, _BLOCK_UNIT + 1):
+        length = 0
+        for at in range(unit, len(keys) + 1):
+            if at < len(keys) and keys[at] == keys[at - unit] and _same_place(boxes[at], boxes[at - unit]):
+                length += 1
+                continue
+            if length >= 3 * unit and (best is None or at - length < best.start):
+                best = BlockRun(at - length, at, unit)
+            length = 0
+    return best
+
+
+def _far_run(keys: Sequence[tuple[str, str]], boxes: Sequence[Box | None]) -> BlockRun | None:
+    """Many blocks that come again in exactly the same places, a page over, say."""
+    seen: dict[tuple[tuple[str, str], Box], int] = {}
+    length = unit = 0
+    for at, (key, box) in enumerate(zip(keys, boxes, strict=True)):
+        before = None
+        if box is not None and box != _WHOLE_PAGE and key[1]:
+            before = seen.get((key, box))
+            seen[key, box] = at
+        if before is not None and (length == 0 or at - before == unit):
+            unit = at - before
+            length += 1
+            if length >= _SAME_AGAIN:
+                return BlockRun(at + 1 - length, len(keys), unit)
+        else:
+            length = 0
+    return None
+
+
+def _standing_run(boxes: Sequence[Box | None]) -> BlockRun | None:
+    """Blocks that all stand in one place, as when an answer counts up in a block for each number."""
+    length = 0
+    for at, box in enumerate(boxes):
+        length = length + 1 if at and box is not None and box == boxes[at - 1] and _wide(box) else 0
+        if length >= _SAME_PLACES:
+            return BlockRun(at + 1 - length, len(boxes), 0)
+    return None
+
+
+def _wide(box: Box) -> bool:
+    return box != _WHOLE_PAGE and box[0] < box[2] and box[1] < box[3]
 
 
 def _same_place(one: Box | None, other: Box | None) -> bool:
@@ -222,4 +287,6 @@ class LoopWatch:
                 return True
             if length >= (6_000 if shows_text(text, run) else 16_000):
                 return True
+        if one_mark(text) is not None:
+            return True
         return is_squeezed(visible(text)[-6_000:]) or count_run(text, self._STEPS) is not None

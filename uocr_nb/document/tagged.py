@@ -221,7 +221,6 @@ class TaggedScanner(Scanner):
         if lost is None:
             self._literal("<|/det|>")
             return
-        label, written = lost
+        label, written, length = lost
         box, repairs = read_box(written)
-        at = self.at + start - len(label) - len(written)
-        self._open(Head(label or "text", box, "", (*repairs, "no_open")), at, end)
+        self._open(Head(label or "text", box, "", (*repairs, "no_open")), start - length, end)

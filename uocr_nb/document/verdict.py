@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from uocr_nb.document.halves import UNSOUND
 from uocr_nb.document.model import COORD_MAX, Status
 from uocr_nb.document.repeats import (
+    COUNT_STEPS,
+    BlockRun,
     LoopWatch,
     block_run,
     count_run,
     is_babble,
     is_squeezed,
+    one_mark,
     shows_text,
     tail_run,
     visible,
@@ -30,6 +34,9 @@ _REMARK = 400
 
 _GOOD_ENDS = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
 _LIMIT_ENDS = frozenset({"length", "max_tokens"})
+
+_LONG = 2_500
+"""Characters of a block below which it is not looked at as a loop of its own, unless the answer ends in it."""
 
 _RUN_TIMES, _RUN_CHARS, _BARE_RUN_CHARS = 8, 600, 8_000
 """From when on the end of an unfinished text is a loop; the last limit is for units that show nothing."""
@@ -86,22 +93,41 @@ def judge(
     """
     finish = _end_of(finish_reason)
     unfinished = finish not in ("stop", None) or (parsed.open != "formula" and not parsed.complete)
+    blocks, doubled = _without_doubles(parsed.blocks)
     warnings = _doubts(parsed, blank=blank)
     loop = _loop(parsed.blocks, unfinished=unfinished)
     if loop is not None:
         return replace(loop, warnings=warnings)
+    warnings += doubled
     cut = _cut(parsed, finish, max_tokens)
     if cut:
         status = Status.LOOPING if finish == "loop" else Status.TRUNCATED
-        return Verdict(status, cut, warnings, blocks=parsed.blocks)
+        return Verdict(status, cut, warnings, blocks=blocks)
     found = _unlike_text(parsed, raw)
     if found is None:
-        return Verdict(Status.OK, "", warnings, blocks=parsed.blocks)
+        return Verdict(Status.OK, "", warnings, blocks=blocks)
     if blank:
         remark = " ".join(" ".join(block.text for block in parsed.blocks).split())
         said = f'; what the engine remarks on it is left out: "{remark[:80]}"' if remark else ""
         return Verdict(Status.OK, "", (*warnings, f"The page is blank{said}."))
-    return Verdict(*found, warnings, blocks=parsed.blocks)
+    return Verdict(*found, warnings, blocks=blocks)
+
+
+def _without_doubles(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[str, ...]]:
+    """Blocks without those that say once more, in the very same place, what the one before says."""
+    kept = tuple(block for n, block in enumerate(blocks) if not n or not _doubles(blocks[n - 1], block))
+    count = len(blocks) - len(kept)
+    if not count:
+        return blocks, ()
+    came = "1 block came twice in the same place and counts" if count == 1 else f"{count} blocks came twice and count"
+    return kept, (f"{came} once.",)
+
+
+def _doubles(one: Block, other: Block) -> bool:
+    box = other.box
+    if box is None or box == _WHOLE_PAGE or box[0] == box[2] or box[1] == box[3]:
+        return False
+    return one.box == box and one.label == other.label and one.text == other.text
 
 
 def _unlike_text(parsed: ParsedPage, raw: str) -> tuple[Status, str] | None:
@@ -110,7 +136,9 @@ def _unlike_text(parsed: ParsedPage, raw: str) -> tuple[Status, str] | None:
     if not any(block.text or (block.label in _PICTURES and block.box) for block in blocks):
         return Status.EMPTY, _why_empty(parsed, raw)
     if not any(block.box for block in blocks):
-        return Status.UNBOXED, "The answer holds text but no box."
+        text = " ".join(" ".join(block.text for block in blocks).split())
+        remark = f' It may be a remark of the engine: "{text[:80]}".' if len(text) <= _REMARK else ""
+        return Status.UNBOXED, f"The answer holds text but no box.{remark}"
     return None
 
 
@@ -143,7 +171,7 @@ def _doubts(parsed: ParsedPage, *, blank: bool) -> tuple[str, ...]:
     if parsed.dialect == "stripped":
         doubts.append(
             "The server leaves the marks of the tags out, so text of the page that looks like a tag cannot be told "
-            "apart. Send skip_special_tokens: false."
+            "apart, and tables lose their cells. Send skip_special_tokens: false."
         )
     texts = [block for block in parsed.blocks if block.text]
     if blank and any(block.box for block in texts):
@@ -156,7 +184,9 @@ def _doubts(parsed: ParsedPage, *, blank: bool) -> tuple[str, ...]:
 def _why_empty(parsed: ParsedPage, raw: str) -> str:
     if parsed.blocks:
         return "The answer holds boxes but no text."
-    return "The answer holds no block and no text." if raw.strip() else "The answer is empty."
+    words = UNSOUND.sub("\ufffd", " ".join(raw.split()))
+    shown = f'{words[:60]}{"..." if len(words) > 60 else ""}'
+    return f'The answer holds no block and no text, only "{shown}".' if words else "The answer is empty."
 
 
 def _cut(parsed: ParsedPage, finish: str | None, max_tokens: int | None) -> str:
@@ -170,11 +200,16 @@ def _cut(parsed: ParsedPage, finish: str | None, max_tokens: int | None) -> str:
         said = "The connection ended before the answer did"
     elif finish not in ("stop", None):
         said = f'The engine broke the answer off ("{finish[:40]}")'
-    elif parsed.open in ("tag", "table") or (parsed.open == "formula" and finish != "stop"):
+    elif parsed.open in ("tag", "table") or (parsed.open == "formula" and (finish != "stop" or _is_formula(parsed))):
         said = f"The answer ends {inside[parsed.open]}"
     else:
         return ""
     return f"{said}, {_place(parsed)}.{' Nothing below that block is read.' if parsed.blocks else ''}"
+
+
+def _is_formula(parsed: ParsedPage) -> bool:
+    """Whether the last block holds a formula by its label: in text, an opener may be a sign that the page prints."""
+    return bool(parsed.blocks) and parsed.blocks[-1].label == "equation"
 
 
 def _place(parsed: ParsedPage) -> str:
@@ -186,19 +221,48 @@ def _place(parsed: ParsedPage) -> str:
 
 def _loop(blocks: tuple[Block, ...], *, unfinished: bool) -> Verdict | None:
     run = block_run(blocks, unfinished=unfinished)
-    inner = next((n for n, block in enumerate(blocks) if is_squeezed(visible(block.text))), None)
+    inner = next((n for n, block in enumerate(blocks) if len(block.text) > _LONG and _is_loop(block.text)), None)
     if run is not None and (inner is None or run.start <= inner):
-        what = "The same block repeats" if run.unit == 1 else f"The same {run.unit} blocks repeat"
-        return _cut_off(blocks[: run.start], f"{what} from block {run.start + 1} on.")
+        return _cut_off(blocks[: run.start], _about_blocks(blocks, run))
     if inner is None and unfinished and blocks:
         inner = len(blocks) - 1
     if inner is None:
         return None
     found = _inner_loop(blocks[inner].text, unfinished=unfinished)
     if found is None:
-        return None
+        return _counting_blocks(blocks) if unfinished else None
     what, text = found
     return _cut_off((*blocks[:inner], replace(blocks[inner], text=text)), what.format(n=inner + 1))
+
+
+def _is_loop(text: str) -> bool:
+    return is_squeezed(visible(text)) or one_mark(text) is not None
+
+
+def _about_blocks(blocks: tuple[Block, ...], run: BlockRun) -> str:
+    first = run.start + 1
+    if run.unit == 0:
+        return f"{run.stop - run.start + 1:,} blocks or more stand in the same place, from block {first} on."
+    times = (run.stop - run.start) // run.unit
+    again = f"from block {first} on, {times:,} time{'' if times == 1 else 's'}"
+    if run.unit > 1:
+        return f"The same {run.unit} blocks repeat {again}."
+    return f"The same block repeats {again}{_quoted(blocks[run.start].text)}."
+
+
+def _quoted(text: str) -> str:
+    words = " ".join(visible(text).split())
+    return f' ("{words[:40]}{"..." if len(words) > 40 else ""}")' if words else ""
+
+
+def _counting_blocks(blocks: tuple[Block, ...]) -> Verdict | None:
+    """An answer that counts on in a block for each number."""
+    lines = [" ".join(block.text.split()) for block in blocks]
+    at = count_run("\n".join(lines), COUNT_STEPS) if len(blocks) > COUNT_STEPS else None
+    if at is None:
+        return None
+    first = "\n".join(lines)[:at].count("\n") + 1
+    return _cut_off(blocks[:first], f"The blocks do nothing but count from block {first} on.")
 
 
 def _cut_off(kept: tuple[Block, ...], reason: str) -> Verdict:
@@ -208,6 +272,9 @@ def _cut_off(kept: tuple[Block, ...], reason: str) -> Verdict:
 
 def _inner_loop(text: str, *, unfinished: bool) -> tuple[str, str] | None:
     """How the text of a block loops (a sentence with a place for its number), and the text before the loop."""
+    at = one_mark(text)
+    if at is not None:
+        return f'Block {{n}} ends in {len(text) - at:,} times "{_shown(text[-1])}".', text[:at].rstrip()
     run = tail_run(text)
     squeezed = is_squeezed(visible(text))
     if run is not None and (squeezed or unfinished) and run.times >= _RUN_TIMES:
@@ -216,10 +283,16 @@ def _inner_loop(text: str, *, unfinished: bool) -> tuple[str, str] | None:
             what = "row" if "<tr>" in unit + unit else "text"
             kept = text[: run.start + run.unit]
             kept = kept[: kept.rfind(">") + 1] if "<t" in unit + unit else kept.rstrip()
-            return f"The same {what} repeats in block {{n}}.", kept
+            return f"The same {what} repeats in block {{n}}, {int(run.times):,} times.", kept
     counting = count_run(text) if unfinished else None
     if counting is not None:
-        return "Block {n} does nothing but count.", text[: counting + 100].rstrip()
+        return "Block {n} does nothing but count at its end.", text[: counting + 100].rstrip()
     if unfinished and is_babble(text):
         return "Block {n} ends in a run of marks without words.", text.rstrip()
-    return ("Most of block {n} says the same again and again.", text[:1_000].rstrip()) if squeezed else None
+    if not squeezed:
+        return None
+    return f"Most of block {{n}} says the same again and again ({len(text):,} characters).", text[:1_000].rstrip()
+
+
+def _shown(character: str) -> str:
+    return {"{": "{{", "}": "}}", "\n": "a line end", "\t": "a tab"}.get(character, character)
