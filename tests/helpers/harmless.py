@@ -89,6 +89,7 @@ PROPERTIES = {
             "table-layout",
             "word-spacing",
             "text-align",
+            "text-decoration",
             "white-space",
             "overflow-wrap",
             "font-family",

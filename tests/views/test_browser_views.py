@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from uocr_nb.document.model import Block, Document, Page, Status
+from uocr_nb.reading.progress import Progress
+from uocr_nb.views.live_html import live_html
+from uocr_nb.views.page_html import document_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,6 +79,52 @@ def test_one_file_serves_light_and_dark(
     tab = opened(browser, document.save(tmp_path / "out.html"), color_scheme=scheme)
     assert tab.locator(".uo-p1 .uo-text").first.evaluate("e => getComputedStyle(e).color") == ink
     assert tab.locator(".uo-sheet").first.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [900, 480])
+def test_what_stands_above_the_pages_fits_and_leads_to_them(
+    browser: Any, make_page: Callable[..., Page], tmp_path: Path, width: int
+) -> None:
+    pages = [make_page(n, picture=n < 3) for n in range(1, 61)]
+    pages[22] = make_page(23, status=Status.LOOPING, reason="The same row repeats from block 9 on. Cut there.")
+    pages[51] = make_page(52, blocks=(), status=Status.FAILED, reason="No answer in 3 tries. " * 8)
+    document = Document(pages, meta={"engine": "vllm", "seconds": 48.2, "tokens": 71402, "cost": 0.01})
+    path = tmp_path / "out.html"
+    path.write_text(f"<meta charset=utf-8><body>{document_html(document)}", encoding="utf-8")
+    tab = opened(browser, path, viewport={"width": width, "height": 700})
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tiles = [tile.bounding_box() for tile in tab.locator(".uo-tile").all()]
+    assert len(tiles) == 60
+    assert len({round(tile["y"]) for tile in tiles}) == 1, "the tiles stand in one row"
+    row = tab.locator(".uo-summary").bounding_box()
+    assert tiles[-1]["x"] + tiles[-1]["width"] == pytest.approx(row["x"] + row["width"] - 14, abs=2)
+    for link in (tab.locator(".uo-bad a").nth(1), tab.locator("a.uo-tile[title='Page 23, looping']")):
+        link.click()
+        target = tab.locator(link.get_attribute("href"))
+        assert -1 <= target.bounding_box()["y"] < 700
+        assert target.locator("summary").first.is_visible()
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [900, 480])
+def test_the_output_keeps_its_height_while_pages_are_read(
+    browser: Any, make_page: Callable[..., Page], tmp_path: Path, width: int
+) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 700})
+    heights = []
+    made = [make_page(n) for n in range(1, 15)]
+    for done in range(14):
+        blocks = made[done].blocks[: 1 + done % 4]
+        partial = (replace(made[done], blocks=blocks, raw="", tokens=None, seconds=None),)
+        progress = Progress(
+            14, done, 0, 4.0 + done, (done + 1,), 900 * done, 0.04, look=lambda partial=partial: partial
+        )
+        tab.set_content(live_html(progress, made[:done]))
+        heights.append(tab.locator(".uo-root").bounding_box()["height"])
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # The figures of the progress may take one more line, and in a narrow output so may the counts of the page in front.
+    assert max(heights) - min(heights) <= (21 if width == 900 else 62)
     tab.close()
 
 

@@ -62,8 +62,10 @@ def live_html(progress: Progress, pages: Sequence[Page], *, uid: str | None = No
         Whether pages are drawn; else the line of progress alone.
     """
     total = max(progress.total, len(pages))
-    partial = progress.partial if with_pages else ()
-    reading = {*progress.reading, *(page.position for page in partial)}
+    done = {page.position for page in pages}
+    # A page may be done between the two looks at it.
+    partial = [page for page in progress.partial if page.position not in done] if with_pages else []
+    reading = {*progress.reading, *(page.position for page in partial)} - done
     tiles = tiles_html(tiles_of(total, pages, reading), height=8) if total > 1 else ""
     parts = [progress_html(progress, tiles)]
     if with_pages:
@@ -139,10 +141,14 @@ def _line(position: int, page: Page | None, total: int, reading: set[int], *, na
         state = _reading_word() if now else second("waiting")
         head = f"{fact(f'page {position:,} of {total:,}', ink='strong')}{fact(state, ink='first')}"
     else:
-        head = page_head(page, total, named=named, state=_reading_word() if now else "")
+        head = page_head(page, total, named=named, state=_reading_word() if now else "", kinds=False)
     rule = HAIR if page is not None or now else "1px dashed #8080805c"
     bar = f"border-left:3px solid {ACCENT};padding:9px 14px 9px 11px" if now else "padding:9px 14px"
-    return f'<div class="uo-line uo-p{position}" style="border-top:{rule};{bar}">{head}</div>'
+    # One line in any width, so that nothing moves when a page is done.
+    return (
+        f'<div class="uo-line uo-p{position}" style="border-top:{rule};{bar}">'
+        f'<div style="height:20px;overflow:hidden">{head}</div></div>'
+    )
 
 
 def _reading_word() -> str:

@@ -1,8 +1,8 @@
 """The document as HTML that is whole without script: page picture with boxes beside the text (the static twin).
 
 Laid out for a script to come: one root with `data-uid`, pages ``uo-page uo-p4``, and the same number ``uo-b5`` on a box
-and on its row. Links lead to pages where an `id` survives: everywhere but in a notebook that
-JupyterLab does not trust.
+and on its row. Links lead to the line about a page: JupyterLab scrolls to it, also in a notebook that it does not trust
+(where it keeps an `id` under another name), but does not unfold what is folded.
 """
 
 from __future__ import annotations
@@ -124,13 +124,12 @@ def _page(page: Page, head: str, *, limit: int | None, folded: bool, first: bool
     inner = _banner(page) + _notes(page) + page_panes(page, limit=limit, whole=limit is None)
     classes = f"uo-page uo-p{page.position} uo-s-{page.status}"
     rule = "" if first else f"border-top:{HAIR};"
-    # Inside of what is folded, since a link to it unfolds what is around it.
     target = f' id="{place}"' if place else ""
     if folded:
         return (
-            f'<details class="{classes}" style="{rule}margin:0;padding:0">'
+            f'<details class="{classes}"{target} style="{rule}margin:0;padding:0">'
             f'<summary style="padding:9px 14px;cursor:pointer">{head}</summary>'
-            f'<div{target} style="border-top:{HAIR}">{inner}</div></details>'
+            f'<div style="border-top:{HAIR}">{inner}</div></details>'
         )
     return (
         f'<div class="{classes}"{target} style="{rule}margin:0;padding:0">'
@@ -138,7 +137,7 @@ def _page(page: Page, head: str, *, limit: int | None, folded: bool, first: bool
     )
 
 
-def page_head(page: Page, total: int, *, named: bool, state: str = "") -> str:
+def page_head(page: Page, total: int, *, named: bool, state: str = "", kinds: bool = True) -> str:
     """The line about a page: its name and place, its status (or its `state` while it has none), what is on it."""
     where = f"page {page.position:,} of {total:,}" if total else f"page {page.number:,}"
     if total and page.number != page.position:
@@ -148,7 +147,7 @@ def page_head(page: Page, total: int, *, named: bool, state: str = "") -> str:
     name = fact(escape(page.source), ink="strong", kind="uo-source", wraps=True) if named else ""
     place = fact(where, ink="first" if named else "strong", wraps=bool(page.name))
     word = str(page.status) if page.status is Status.OK else f'<span style="font-weight:600">{page.status}</span>'
-    said = BLANK if is_blank(page) else _counts(page)
+    said = BLANK if is_blank(page) else _counts(page) if kinds else count(len(page.blocks), "block")
     return (
         f"{right(facts(page))}{name}{place}"
         f"{fact(state or status_icon(page.status) + word, ink='first', kind='uo-status')}"

@@ -18,6 +18,9 @@ __all__ = ["progress_bar", "progress_html", "progress_line", "progress_parts"]
 _BAR = 24
 _SHORTEST_BAR = 8
 
+_LEAST_TOKENS = 10
+"""Tokens a second below which an engine sends whole lines, so that they are no tokens."""
+
 _HINT = "Interrupt the cell to stop; pages that are done are kept. If this line stands still, run the cell again."
 
 
@@ -27,8 +30,9 @@ def progress_parts(progress: Progress) -> list[str]:
     rate = progress.pages_per_second
     if rate is not None:
         parts.append(f"{rate:.1f} pages/s" if rate >= 0.95 else f"{1 / rate:.1f} s a page")  # 1, rounded
-    if progress.tokens_per_second is not None:
-        parts.append(f"{progress.tokens_per_second:,.0f} tokens/s")
+    tokens = progress.tokens_per_second
+    if tokens is not None and tokens >= _LEAST_TOKENS:
+        parts.append(f"{tokens:,.0f} tokens/s")
     if progress.to_go is not None and not progress.waiting:
         to_go = max(1, round(progress.to_go))
         parts.append(f"about {f'{to_go} s' if to_go < 60 else show_clock(to_go)} to go")  # a minute

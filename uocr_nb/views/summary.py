@@ -179,7 +179,7 @@ def _bad_pages(bad: Sequence[Page], pages: Sequence[Page], uid: str, carried: Co
 
 def _bad_page(page: Page, pages: Sequence[Page], uid: str, *, pictured: bool) -> str:
     name = f"page {page.position:,}"
-    link = f'<a href="#{anchor(uid, page.position)}">{name}</a>' if uid else name
+    link = f'<a href="#{anchor(uid, page.position)}" style="text-decoration:underline">{name}</a>' if uid else name
     place = source_place(page, pages)
     reason = reason_of(page)
     if len(reason) > _LONGEST_REASON:
