@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import uocr_nb
-from uocr_nb.document.model import Block, Document, Page, Status
+from uocr_nb.document.model import Block, Document, Page, Status, Try
 from uocr_nb.errors import MissingExtraError, OptionError, SourceError
 from uocr_nb.exports.data import COLUMNS, to_json
 from uocr_nb.sources.types import RenderSpec, Source
@@ -25,6 +25,17 @@ blocks = st.builds(
     text=texts,
     box=st.none() | st.tuples(coordinate, coordinate, coordinate, coordinate),
     confidence=st.none() | st.floats(0, 1),
+)
+tries = st.builds(
+    Try,
+    status=st.sampled_from(Status),
+    kept=st.booleans(),
+    reason=texts,
+    mode=st.none() | texts,
+    prompt=st.none() | texts,
+    raw=texts,
+    tokens=st.none() | st.integers(0, 10**6),
+    seconds=st.none() | st.floats(0, 1e6),
 )
 pages = st.builds(
     Page,
@@ -42,6 +53,8 @@ pages = st.builds(
     tokens=st.none() | st.integers(0, 10**6),
     seconds=st.none() | st.floats(0, 1e6),
     finish_reason=st.none() | texts,
+    tries=st.lists(tries, max_size=2).map(tuple),
+    name=texts,
     image_file=st.none(),
     origin=st.none(),
 )

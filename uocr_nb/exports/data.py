@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.halves import without_halves
-from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status
+from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status, Try
 from uocr_nb.errors import MissingExtraError, OptionError, SourceError
 from uocr_nb.exports.images import embedded_file, image_data, origin_data, origin_of
 
@@ -73,6 +74,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
     data: dict[str, Any] = {
         "position": page.position,
         "number": page.number,
+        "name": page.name,
         "source": page.source,
         "size": list(page.size),
         "dpi": page.dpi,
@@ -83,6 +85,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
         "tokens": page.tokens,
         "seconds": page.seconds,
         "finish_reason": page.finish_reason,
+        "tries": [{**asdict(one), "status": str(one.status)} for one in page.tries],
         "origin": origin_data(page),
         "blocks": [
             {
@@ -197,7 +200,9 @@ def _page(data: Mapping[str, Any], base: Path | None) -> Page:
         sha256=str(data.get("sha256", "")),
         tokens=None if data.get("tokens") is None else int(data["tokens"]),
         seconds=_number(data.get("seconds")),
-        finish_reason=None if data.get("finish_reason") is None else str(data["finish_reason"]),
+        finish_reason=_text(data.get("finish_reason")),
+        tries=tuple(_try(one) for one in data.get("tries", ())),
+        name=str(data.get("name", "")),
         image_file=embedded_file(data.get("image")),
         origin=origin_of(data, base),
     )
@@ -205,6 +210,23 @@ def _page(data: Mapping[str, Any], base: Path | None) -> Page:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def _try(data: Mapping[str, Any]) -> Try:
+    return Try(
+        status=Status(data["status"]),
+        kept=bool(data["kept"]),
+        reason=str(data.get("reason", "")),
+        mode=_text(data.get("mode")),
+        prompt=_text(data.get("prompt")),
+        raw=str(data.get("raw", "")),
+        tokens=None if data.get("tokens") is None else int(data["tokens"]),
+        seconds=_number(data.get("seconds")),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _block(data: Mapping[str, Any]) -> Block:
