@@ -30,6 +30,7 @@ class Memory:
         """MB of both."""
         self.worker = 0.0
         """MB of the worker alone."""
+        self._lap = 0.0
         self._own = psutil.Process()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -54,8 +55,16 @@ class Memory:
         if pid is not None:
             with contextlib.suppress(psutil.Error):
                 worker = psutil.Process(pid).memory_info().rss / 1e6
+        both = self._own.memory_info().rss / 1e6 + worker
         self.worker = max(self.worker, worker)
-        self.peak = max(self.peak, self._own.memory_info().rss / 1e6 + worker)
+        self.peak = max(self.peak, both)
+        self._lap = max(self._lap, both)
+
+    def lap(self) -> float:
+        """MB of both at most since the last call."""
+        self.look()
+        most, self._lap = self._lap, 0.0
+        return most
 
 
 @dataclass

@@ -41,6 +41,10 @@ class Record:
         What it was refused with, when it was.
     seconds, engine : float
         Time of the client, and time of the engine apart from it.
+    memory : float
+        MB that client and worker held at most.
+    note : str
+        What was left out.
     warnings : list of str
         Of its pages.
     problems : list of str
@@ -53,6 +57,7 @@ class Record:
     message: str = ""
     seconds: float = 0.0
     engine: float = 0.0
+    memory: float = 0.0
     warnings: list[str] = field(default_factory=list)
     note: str = ""
     problems: list[str] = field(default_factory=list)
@@ -96,6 +101,13 @@ class Record:
     def took(self, began: float) -> None:
         """Note the time since `began`, less the engine's own."""
         self.seconds = max(0.0, time.monotonic() - began - self.engine)
+
+    def keeps(self, seconds: float, memory: float) -> None:
+        """Note what goes beyond the limits."""
+        if self.seconds > seconds:
+            self.problems.append(f"it took {self.seconds:.1f} s of the client's time")
+        if self.memory > memory:
+            self.problems.append(f"client and worker held {self.memory:.0f} MB")
 
     def _plain(self, text: str, what: str) -> None:
         if found := _INSIDES.search(text):
