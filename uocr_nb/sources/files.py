@@ -55,6 +55,9 @@ def missing(path: Path, given: str) -> SourceError:
     what = f"{short(given)} is not there."
     try:
         names = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
+    except PermissionError:
+        what = f"{short(given)} cannot be looked at."
+        return SourceError(what, f"There is no right to look into {folder}.", "Look at the rights of the folder.")
     except (OSError, ValueError):
         return SourceError(what, f"There is no folder {folder}.", "Look at the path: %ls")
     lower = {unicodedata.normalize("NFC", name).casefold(): name for name in names}
@@ -120,11 +123,11 @@ def from_file(path: Path) -> Source:
         When it is none.
     """
     name = shown(path)
-    if not path.is_file():
-        raise SourceError(
-            f"{name} is not a file.", "It is a pipe, a device or the like.", "Name a PDF or picture file."
-        )
     try:
+        if not path.is_file():
+            raise SourceError(
+                f"{name} is not a file.", "It is a pipe, a device or the like.", "Name a PDF or picture file."
+            )
         kind, head = _kind_of(path)
     except OSError as error:
         raise SourceError(

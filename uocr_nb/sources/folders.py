@@ -52,14 +52,15 @@ def from_glob(given: str, base: Path | None) -> list[Source]:
             # Links that lead in a circle would give each file many times.
             matches.setdefault(os.path.realpath(match) if "**" in wanted else str(match), match)
     files = sorted(matches.values(), key=lambda path: natural_key(str(path)))
-    files = [file for file in files if not file.is_dir()]
+    files = [file for file in files if not os.path.isdir(file)]  # noqa: PTH112 - Path.is_dir may raise
     if files:
         manifests = given.lower().endswith("json")
         return _from_many(files, f"The pattern {short(given)}", bounds, skipped, manifests=manifests)
     folder = Path(pattern).parent
-    while glob.has_magic(str(folder)) and not folder.is_dir():
+    while glob.has_magic(str(folder)) and not os.path.isdir(folder):  # noqa: PTH112 - as above
         folder = folder.parent
-    why = f"No file in {folder} has such a name." if folder.is_dir() else f"There is no folder {folder}."
+    there_is = os.path.isdir(folder)  # noqa: PTH112 - as above
+    why = f"No file in {folder} has such a name." if there_is else f"There is no folder {folder}."
     endings = _endings(folder)
     there = Path(given).with_name(endings[0]) if endings else None
     raise SourceError(f"{short(given)} matches nothing.", why, f"%uocr {quoted(str(there))}" if there else "%ls")

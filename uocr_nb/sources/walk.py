@@ -18,7 +18,7 @@ __all__ = ["Bounds", "Skipped", "natural_key", "walk"]
 MOST_FILES = 100_000
 """Files of one folder or pattern that are looked at."""
 
-MOST_SECONDS = 30.0
+MOST_SECONDS = 15.0
 
 _SHOWN = 5
 """Names that a note lists of each kind."""
@@ -93,7 +93,7 @@ def walk(folder: Path, bounds: Bounds, skipped: Skipped) -> Iterator[Path]:
         path = next(waiting[-1], None)
         if path is None:
             waiting.pop()
-        elif path.is_dir():
+        elif _is_folder(path):
             waiting.append(_entries(path, seen, skipped))
         elif bounds.spent():
             return
@@ -116,6 +116,11 @@ def _entries(folder: Path, seen: set[tuple[int, int]], skipped: Skipped) -> Iter
     entries.sort()
     for _, name in entries:
         yield folder / name
+
+
+def _is_folder(path: Path) -> bool:
+    # Not `Path.is_dir`, which raises where one may not look.
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def _hidden_folder(entry: os.DirEntry[str]) -> bool:

@@ -120,7 +120,8 @@ def shown_url(url: str, most: int = 100) -> str:
 
     try:
         parts = httpx2.URL(url)
-        text = str(parts.copy_with(username=None, password=None, query=None, fragment=None))
+        clean = str(parts.copy_with(username=None, password=None, query=None, fragment=None))
+        text = clean if parts.host else url[:12].partition("@")[0]
     except (httpx2.InvalidURL, ValueError, TypeError):
         text = re.split(r"[?#]", url, maxsplit=1)[0].rpartition("@")[2]
     return text if len(text) <= most else f"{text[: most - 3]}..."
