@@ -54,7 +54,10 @@ def test_blocks_that_come_again_in_the_same_place() -> None:
     found = verdict(TAG + "Head\n" + "<|det|>text [10,100,990,130]<|/det|> Same line again\n" * 4000, "length", 8192)
     assert time.perf_counter() - began < 1
     assert found.status is Status.LOOPING
-    assert found.reason == "The same block repeats from block 3 on, 3,999 times (\"Same line again\"). Cut there; 2 blocks kept."
+    assert (
+        found.reason
+        == 'The same block repeats from block 3 on, 3,999 times ("Same line again"). Cut there; 2 blocks kept.'
+    )
     assert found.keep == 2
     assert [block.text for block in found.blocks] == ["Head", "Same line again"]
 
@@ -98,7 +101,10 @@ def test_a_page_of_the_days_of_a_year_that_was_cut_is_truncated() -> None:
     [
         ("<tr><td>a</td><td>b</td></tr>" * 200, "The same row repeats in block 1, "),
         ("<tr><td>B</td>" + "<td>B</td>" * 802, "The same text repeats in block 1, "),
-        ("".join(f"<tr><td>{n}</td><td>{n + 1}</td></tr>" for n in range(900)), "Block 1 does nothing but count at its end."),
+        (
+            "".join(f"<tr><td>{n}</td><td>{n + 1}</td></tr>" for n in range(900)),
+            "Block 1 does nothing but count at its end.",
+        ),
         ("".join(random.Random(4).choices(")). \n", k=2000)), "Block 1 ends in a run of marks"),
     ],
 )

@@ -35,10 +35,13 @@ SQUEEZE_CHARS, SQUEEZE_SHARE = 5_000, 0.05
 """Text longer than this that zlib brings under this share of its size is a loop (measured over 1,651 pages,
 AIwork4me/Unlimited-OCR-ROCm; a ratio of distinct tokens made 146 false cuts there)."""
 
+FULL_PAGE = 10_000
+"""The same for an answer that came to its end by itself: one sentence written a hundred times fills a page."""
+
 COUNT_STEPS = 600
 """An unfinished answer that ends by counting this far is a loop; the days of a year are not."""
 
-SAME_BLOCKS = 40
+SAME_BLOCKS = 100
 """An unfinished answer whose last blocks say the same, so many of them, is a loop wherever they stand."""
 
 _SAME_PLACES = 12
@@ -54,7 +57,7 @@ _COUNT_WINDOW = 18_000
 _PROBE = 48
 _ONE_MARK = 3_000
 _TRIES = 8
-_LONGEST_UNIT = 2_000
+_LONGEST_UNIT = 8_000
 _BLOCK_UNIT = 12
 _SAME_PLACE = 0.5
 _WHOLE_PAGE = (0, 0, COORD_MAX, COORD_MAX)
@@ -117,12 +120,12 @@ def _common_end(one: str, other: str) -> int:
     return low
 
 
-def is_squeezed(text: str) -> bool:
-    """Whether zlib finds next to nothing in a long text; dotted lines and their like count for little."""
-    if len(text) <= SQUEEZE_CHARS:
+def is_squeezed(text: str, chars: int = SQUEEZE_CHARS) -> bool:
+    """Whether zlib finds next to nothing in a text of over `chars`; dotted lines and their like count for little."""
+    if len(text) <= chars:
         return False
     data = _LEADER.sub(r"\1\1\1", text).encode("utf-8", "replace")
-    return len(data) > SQUEEZE_CHARS and len(zlib.compress(data, 1)) < SQUEEZE_SHARE * len(data)
+    return len(data) > chars and len(zlib.compress(data, 1)) < SQUEEZE_SHARE * len(data)
 
 
 def one_mark(text: str) -> int | None:
@@ -131,10 +134,10 @@ def one_mark(text: str) -> int | None:
     return len(kept) if len(text) - len(kept) >= _ONE_MARK else None
 
 
-def is_babble(text: str) -> bool:
-    """Whether the end of `text` is a long stretch of a few marks without a letter or a number."""
-    tail = text[-1_000:]
-    return len(tail) == 1_000 and not any(map(str.isalnum, tail)) and len(set(tail)) <= 10
+def is_babble(text: str, chars: int = 1_000) -> bool:
+    """Whether the last `chars` of `text` are a few marks without a letter or a number."""
+    tail = text[-chars:]
+    return len(tail) == chars and not any(map(str.isalnum, tail)) and len(set(tail)) <= 10
 
 
 def count_run(text: str, steps: int = COUNT_STEPS) -> int | None:
@@ -171,7 +174,7 @@ def block_run(blocks: Sequence[Block], *, unfinished: bool) -> BlockRun | None:
     """The first blocks that come again in the same place, at least three times over.
 
     Equal text alone is no loop: rows of a form are equal too, but each has its own place. Only when an answer is
-    `unfinished` and its last 40 blocks say the same, their places do not matter.
+    `unfinished` and its last 100 blocks say the same, their places do not matter.
     """
     keys = [(block.label, block.text) for block in blocks]
     boxes = [block.box for block in blocks]
@@ -250,12 +253,22 @@ def _same_place(one: Box | None, other: Box | None) -> bool:
 
 
 class LoopWatch:
-    """Looks for a loop in an answer while it arrives, at about a millisecond for every 2,000 characters."""
+    """Looks for a loop in an answer while it arrives, at about a millisecond for every 2,000 characters.
+
+    What it takes for a loop is more than one page can hold:
+
+    - a box that comes six times with the same text, or a dozen boxes that come again with the same texts;
+    - thirty blocks in the same place, whatever they say;
+    - 8,000 characters of one repeated unit, be it in the same place or not (16,000 when the unit shows nothing, as the
+      empty rows of a form);
+    - 9,000 characters with next to no content, 3,000 times the same sign, 4,000 signs without a word;
+    - 1,200 steps of counting.
+    """
 
     _EVERY = 2_000
     _WINDOW = 18_000
-    _STEPS = 2_000
-    _BOX = re.compile(r"\[ ?[0-9]+, ?[0-9]+, ?[0-9]+, ?[0-9]+\]")
+    _STEPS = 1_200
+    _BOX = re.compile(r"\[ ?([0-9]+, ?[0-9]+, ?[0-9]+, ?[0-9]+)\]")
 
     def __init__(self) -> None:
         self._text = ""
@@ -264,12 +277,7 @@ class LoopWatch:
         self._looping = False
 
     def feed(self, chunk: str) -> bool:
-        """Read on; whether the answer runs in a loop (once true, it stays so).
-
-        True means more than one page can hold: a box that comes six times with the same text, 6,000 characters of
-        one repeated unit (16,000 when the unit shows nothing, as the empty rows of a form), 6,000 characters with
-        next to no content, or 2,000 steps of counting.
-        """
+        """Read on; whether the answer runs in a loop (once true, it stays so)."""
         self._new.append(chunk)
         self._waiting += len(chunk)
         if self._waiting >= self._EVERY and not self._looping:
@@ -281,12 +289,20 @@ class LoopWatch:
     def _check(self, text: str) -> bool:
         run = tail_run(text)
         if run is not None:
-            unit = text[len(text) - run.unit :]
             length = len(text) - run.start
-            if self._BOX.search(unit + unit) and run.times >= 6 and length >= 300:
+            again = len(self._BOX.findall(text, run.start + run.unit))
+            if (again >= 5 and run.times >= 6 and length >= 300) or again >= 12:
                 return True
-            if length >= (6_000 if shows_text(text, run) else 16_000):
-                return True
-        if one_mark(text) is not None:
+        boxes = self._BOX.findall(text, max(0, len(text) - 4_000))[-30:]
+        if len(boxes) == 30 and len(set(boxes)) == 1 and boxes[0] != "0, 0, 999, 999":
             return True
-        return is_squeezed(visible(text)[-6_000:]) or count_run(text, self._STEPS) is not None
+        bare = self._BOX.sub("", text)
+        run = tail_run(bare) if bare != text else run
+        if run is not None and len(bare) - run.start >= (8_000 if shows_text(bare, run) else 16_000):
+            return True
+        return (
+            is_squeezed(visible(text)[-10_000:], 9_000)
+            or one_mark(text) is not None
+            or is_babble(text, 4_000)
+            or count_run(bare, self._STEPS) is not None
+        )

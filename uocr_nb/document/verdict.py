@@ -9,6 +9,8 @@ from uocr_nb.document.halves import UNSOUND
 from uocr_nb.document.model import COORD_MAX, Status
 from uocr_nb.document.repeats import (
     COUNT_STEPS,
+    FULL_PAGE,
+    SQUEEZE_CHARS,
     BlockRun,
     LoopWatch,
     block_run,
@@ -38,7 +40,7 @@ _LIMIT_ENDS = frozenset({"length", "max_tokens"})
 _LONG = 2_500
 """Characters of a block below which it is not looked at as a loop of its own, unless the answer ends in it."""
 
-_RUN_TIMES, _RUN_CHARS, _BARE_RUN_CHARS = 8, 600, 8_000
+_RUN_TIMES, _RUN_CHARS, _BARE_RUN_CHARS = 10, 1_500, 8_000
 """From when on the end of an unfinished text is a loop; the last limit is for units that show nothing."""
 
 
@@ -185,7 +187,7 @@ def _why_empty(parsed: ParsedPage, raw: str) -> str:
     if parsed.blocks:
         return "The answer holds boxes but no text."
     words = UNSOUND.sub("\ufffd", " ".join(raw.split()))
-    shown = f'{words[:60]}{"..." if len(words) > 60 else ""}'
+    shown = f"{words[:60]}{'...' if len(words) > 60 else ''}"
     return f'The answer holds no block and no text, only "{shown}".' if words else "The answer is empty."
 
 
@@ -221,7 +223,8 @@ def _place(parsed: ParsedPage) -> str:
 
 def _loop(blocks: tuple[Block, ...], *, unfinished: bool) -> Verdict | None:
     run = block_run(blocks, unfinished=unfinished)
-    inner = next((n for n, block in enumerate(blocks) if len(block.text) > _LONG and _is_loop(block.text)), None)
+    limit = SQUEEZE_CHARS if unfinished else FULL_PAGE
+    inner = next((n for n, block in enumerate(blocks) if len(block.text) > _LONG and _is_loop(block.text, limit)), None)
     if run is not None and (inner is None or run.start <= inner):
         return _cut_off(blocks[: run.start], _about_blocks(blocks, run))
     if inner is None and unfinished and blocks:
@@ -235,8 +238,8 @@ def _loop(blocks: tuple[Block, ...], *, unfinished: bool) -> Verdict | None:
     return _cut_off((*blocks[:inner], replace(blocks[inner], text=text)), what.format(n=inner + 1))
 
 
-def _is_loop(text: str) -> bool:
-    return is_squeezed(visible(text)) or one_mark(text) is not None
+def _is_loop(text: str, limit: int) -> bool:
+    return is_squeezed(visible(text), limit) or one_mark(text) is not None
 
 
 def _about_blocks(blocks: tuple[Block, ...], run: BlockRun) -> str:
@@ -276,7 +279,7 @@ def _inner_loop(text: str, *, unfinished: bool) -> tuple[str, str] | None:
     if at is not None:
         return f'Block {{n}} ends in {len(text) - at:,} times "{_shown(text[-1])}".', text[:at].rstrip()
     run = tail_run(text)
-    squeezed = is_squeezed(visible(text))
+    squeezed = is_squeezed(visible(text), SQUEEZE_CHARS if unfinished else FULL_PAGE)
     if run is not None and (squeezed or unfinished) and run.times >= _RUN_TIMES:
         unit = text[len(text) - run.unit :]
         if len(text) - run.start >= (_RUN_CHARS if shows_text(text, run) else _BARE_RUN_CHARS):
