@@ -50,7 +50,7 @@ def test_stored_markdown_has_ten_pages(make_page: Callable[..., Page]) -> None:
 
 def test_markdown_tells_what_is_not_ok(document: Document) -> None:
     markdown = document_bundle(document)["text/markdown"]
-    assert markdown.startswith("**5 pages: 2 ok, 1 looping (p. 4: The same row repeats from block 4 on.), 1 truncated")
+    assert markdown.startswith("**5 pages: 2 ok, 1 looping (p. 4: The same row repeats from block 4 on), 1 truncated")
     assert "- page 5, failed: No answer in 3 tries." in markdown
     assert "Run the 3 again: `doc.retry()`" in markdown
     fine = Document([page for page in document.pages if page.status == "ok"])

@@ -48,7 +48,7 @@ def test_all_well_is_one_line() -> None:
 def test_trouble_is_listed_with_its_reason_and_leads_to_its_page() -> None:
     document = Document(sixty(), meta={"engine": "vllm", "mode": "gundam"})
     root = check_harmless(document_html(document, uid="a<b>1"))
-    assert said(root, "uo-summary")[0].startswith("57 ok, 2 looping (23, 41), 1 failed (52) annual.pdf, 60 pages")
+    assert said(root, "uo-summary")[0].startswith("57 ok, 2 looping (p. 23, 41), 1 failed (p. 52) annual.pdf, 60 pages")
     assert said(root, "uo-bad") == [
         f"page 23looping{LOOP}",
         "page 41loopingNumbers count up.",
@@ -69,7 +69,7 @@ def test_trouble_is_listed_with_its_reason_and_leads_to_its_page() -> None:
 
 
 def test_summary_line() -> None:
-    assert summary_line(sixty()) == "57 ok, 2 looping (p. 23, 41), 1 failed (p. 52: No answer.)"
+    assert summary_line(sixty()) == "57 ok, 2 looping (p. 23, 41), 1 failed (p. 52: No answer)"
 
 
 @given(st.integers(1, 2500), st.dictionaries(st.integers(1, 2500), st.sampled_from(list(Status)), max_size=12))
@@ -97,7 +97,7 @@ def test_a_thousand_pages_take_few_bytes(make_page: Callable[..., Page]) -> None
     html = document_html(Document(pages))
     assert len(html.encode()) <= 2_000_000
     head = check_harmless(html).xpath("//*[@class='uo-summary']")[0].text_content()
-    assert "500 looping (1, 3, 5, 7, 9, 11 and 494 more)" in head
+    assert "500 looping (p. 1, 3, 5, 7, 9, 11 and 494 more)" in head
     assert "480 more pages not ok" in head
     assert html.index("uo-foot") < 70_000
 
@@ -109,8 +109,8 @@ def test_several_sources_are_counted_each() -> None:
     pages[4] = replace(pages[4], status=Status.EMPTY)
     document = Document(pages)
     root = check_harmless(document_html(document))
-    assert "4 ok, 1 empty (5), 1 failed (6) 3 sources, 6 pages" in said(root, "uo-summary")[0]
-    assert said(root, "uo-sources") == ["b.pdf1 ok, 1 empty (2)locked.pdffaileda.pdf3 ok"]
+    assert "4 ok, 1 empty (p. 5), 1 failed (p. 6) 3 sources, 6 pages" in said(root, "uo-summary")[0]
+    assert said(root, "uo-sources") == ["b.pdf1 ok, 1 empty (p. 2)locked.pdffaileda.pdf3 ok"]
     assert said(root, "uo-bad") == [
         "page 5emptyb.pdf, page 2: The model found nothing here.",
         "page 6failedlocked.pdf is locked. It asks for a password.",

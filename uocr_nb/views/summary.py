@@ -81,12 +81,12 @@ def summary_html(doc: Document, pages: Sequence[Page], *, uid: str, carried: Col
 
 
 def counts_html(pages: Sequence[Page]) -> str:
-    """``57 ok, 2 looping (23, 41), 1 failed (52)``, an icon before each kind of trouble."""
+    """``57 ok, 2 looping (p. 23, 41), 1 failed (p. 52)``, an icon before each kind of trouble."""
     said = []
     for status, text in status_counts(pages):
         number, _, where = text.partition(" (")
         icon = "" if status is Status.OK else status_icon(status)
-        place = f' <span style="font-size:13px;font-weight:400;{SECOND}">({where}</span>' if where else ""
+        place = f' <span style="font-size:13px;font-weight:400;{SECOND}">(p. {where}</span>' if where else ""
         said.append(f'<span style="white-space:nowrap">{icon}{number}</span>{place}')
     return '<span style="font-weight:400">, </span>'.join(said)
 

@@ -111,7 +111,7 @@ def status_counts(pages: Sequence[Page]) -> list[tuple[Status, str]]:
 
 
 def summary_line(pages: Sequence[Page]) -> str:
-    """``57 ok, 2 looping (p. 12, 40), 1 failed (p. 7: No answer in 3 tries.)``: the reason where there is but one."""
+    """``57 ok, 2 looping (p. 12, 40), 1 failed (p. 7: No answer in 3 tries)``: the reason where there is but one."""
     said = []
     for status in _ORDER:
         those = [page for page in pages if page.status is status]
@@ -119,7 +119,7 @@ def summary_line(pages: Sequence[Page]) -> str:
             continue
         where = ""
         if status is not Status.OK:
-            why = f": {reason_of(those[0])}" if len(those) == 1 else ""
+            why = f": {reason_of(those[0]).rstrip('.')}" if len(those) == 1 else ""
             where = f" (p. {positions(those)}{why})"
         said.append(f"{len(those):,} {status}{where}")
     return ", ".join(said)
