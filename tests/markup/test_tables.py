@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from uocr_nb.document.model import Block, Page
 from uocr_nb.markup.markdown import page_markdown
-from uocr_nb.markup.safe_html import clean_table, escape
+from uocr_nb.markup.safe_html import clean_table, escape, visible
 from uocr_nb.markup.tables import page_tables, parse_table, pipe_table, split_tables, table_html
 
 SPANS = (
@@ -65,6 +65,26 @@ def test_huge_spans_are_bounded() -> None:
     assert time.process_time() - began < 5
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<tr><td colspan='1000'>a</td></tr>" * 30_000,
+        "<tr>" + "<td colspan='1000'>a</td>" * 100 + "</tr>" + "<tr><td>b</td></tr>" * 20_000,
+        "<tr>" + "<td>a</td>" * 20_000 + "</tr>" + "<tr><td>b</td></tr>" * 20_000,
+        ("<tr>" + "<td rowspan='1000000000' colspan='1000000000'>a</td>" * 60 + "</tr>") * 60,
+        "<table><tr><td>a" * 20_000 + "</td></tr></table>" * 20_000,
+        "<tr><td>a" + "<sub>" * 50_000,
+    ],
+)
+def test_no_table_blows_up(markup: str) -> None:
+    began = time.process_time()
+    grid = parse_table(f"<table>{markup}</table>")
+    assert grid.columns * len(grid.rows) <= 4_000_000
+    assert "".join(c.text for row in grid.rows for c in row).count("a") == markup.replace("table", "").count(">a")
+    assert len(grid.matrix()) == len(grid.rows)
+    assert time.process_time() - began < 8
+
+
 def test_hostile_markup() -> None:
     evil = (
         '<table><tr><td onclick="x()" style="position:fixed"><img src=x onerror="document.title=1">'
@@ -106,7 +126,7 @@ def test_any_markup_becomes_a_safe_table(markup: str) -> None:
     assert "<img" not in cleaned.lower()
     again = parse_table(cleaned)
     assert [[c.text.split() for c in row] for row in again.rows if row] == [
-        [c.text.split() for c in row] for row in grid.rows if row
+        [visible(c.text).split() for c in row] for row in grid.rows if row
     ]
 
 
@@ -137,3 +157,8 @@ def test_data_frames() -> None:
     assert list(frame.columns) == ["Name", "Name (2)", "column 3"]
     assert frame.to_numpy().tolist() == [["a", "007", "-"]]
     assert page_tables(page("<table><tr><td>1</td></tr><tr><td>2</td></tr></table>"))[0].df.shape == (2, 1)
+    rows = "<tr><td>0012</td><td>1.10</td></tr><tr><td>1e5</td></tr><tr><td>-0</td><td>NaN</td><td>x</td></tr>"
+    values = [["0012", "1.10", ""], ["1e5", "", ""], ["-0", "NaN", "x"]]
+    assert page_tables(page(f"<table>{rows}</table>"))[0].df.to_numpy().tolist() == values
+    spans = "<table><tr><td rowspan=3 colspan='2'>a</td><td>b</td></tr><tr><td>c</td></tr><tr></tr></table>"
+    assert parse_table(spans).matrix() == [["a", "a", "b"], ["a", "a", "c"], ["a", "a", ""]]

@@ -20,8 +20,8 @@ __all__ = ["Cell", "Grid", "parse_table", "split_tables", "table_html"]
 
 _SPAN_BUDGET = 200_000
 """Places that all spans of a table may cover together; what goes beyond counts as a single cell."""
-_MATRIX_LIMIT = 4_000_000
-"""Places up to which ragged rows are filled up to the width of the table."""
+_MOST_PLACES = 4_000_000
+"""Rows times columns of a table, filled or not."""
 
 _STRUCTURE = frozenset({"table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "col", "colgroup"})
 _INLINE = frozenset({"sub", "sup"})
@@ -121,16 +121,11 @@ class Grid:
     def matrix(self) -> list[list[str]]:
         """The text of each place: a cell's text in every place it covers, "" where a row is short."""
         width = self.columns
-        if width * len(self.rows) > _MATRIX_LIMIT:
-            width = 0
         lines: list[list[str]] = [[""] * width for _ in self.rows]
         for row in self.rows:
             for cell in row:
                 for line in lines[cell.row : cell.row + cell.rowspan]:
-                    end = cell.col + cell.colspan
-                    if len(line) < end:
-                        line.extend([""] * (end - len(line)))
-                    line[cell.col : end] = [cell.text] * cell.colspan
+                    line[cell.col : cell.col + cell.colspan] = [cell.text] * cell.colspan
         return lines
 
     def head_rows(self) -> int:
@@ -255,7 +250,22 @@ def parse_table(markup: str) -> Grid:
         reader.tag(closing, name, attributes)
         at = match.end()
     reader.text(markup[at:])
-    return Grid(_place(reader.rows))
+    grid = Grid(_place(reader.rows))
+    return grid if grid.columns * len(grid.rows) <= _MOST_PLACES else _narrow(grid)
+
+
+def _narrow(grid: Grid) -> Grid:
+    """A table that few cells make far too wide: without spans, and what is left over joined in the last column."""
+    width = max(1, _MOST_PLACES // len(grid.rows))
+    rows = []
+    for number, row in enumerate(grid.rows):
+        cells = [Cell(c.text, number, column, header=c.header, html=c.html) for column, c in enumerate(row[:width])]
+        if len(row) > width:
+            last = row[width - 1 :]
+            text, markup = " ".join(c.text for c in last), " ".join(c.html for c in last)
+            cells[-1] = Cell(text, number, width - 1, header=last[0].header, html=markup)
+        rows.append(tuple(cells))
+    return Grid(tuple(rows))
 
 
 def _place(rows: list[list[_Raw]]) -> tuple[tuple[Cell, ...], ...]:

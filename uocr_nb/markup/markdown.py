@@ -53,6 +53,7 @@ _WRITTEN = {
     _DOLLAR: "<span>&#36;</span>",
     _BACKSLASH: "<span>&#92;</span>",
 }
+_TAG = re.compile(r"<[^<>]*>")
 _TEX_MARK = re.compile(r"\\(?=[\\$()\[\]]|(?:begin|end|(?:eq)?ref)\b)")
 
 
@@ -114,7 +115,7 @@ def page_text(page: Page, *, furniture: bool = False) -> str:
 def _left_out(page: Page) -> frozenset[str]:
     """Labels that are left out: none on a page that would come out empty though it has text."""
     content = (block for block in page.blocks if block.label not in FURNITURE)
-    return FURNITURE if any(block_text(block) and block_markdown(block) for block in content) else frozenset()
+    return FURNITURE if any(_TAG.sub("", block.text).strip() for block in content) else frozenset()
 
 
 def document_markdown(document: Document, *, furniture: bool = False, tables: Tables = "html") -> str:

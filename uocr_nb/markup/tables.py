@@ -24,12 +24,12 @@ def pipe_table(grid: Grid, inner: Callable[[str], str]) -> str:
     `inner` writes a cell's text as markdown; pipes are escaped and line ends become ``<br>`` after that.
     """
     lines = [[_pipe_cell(inner(text)) for text in line] for line in grid.matrix()]
-    width = max((len(line) for line in lines), default=0)
+    width = grid.columns
     if not width:
         return ""
     if not grid.head_rows():
         lines.insert(0, [""] * width)
-    rows = [f"| {' | '.join(line + [''] * (width - len(line)))} |" for line in lines]
+    rows = [f"| {' | '.join(line)} |" for line in lines]
     rows.insert(1, f"|{' --- |' * width}")
     note = ["<!-- merged cells are filled -->"] if grid.has_spans else []
     return "\n".join([*note, *rows])
@@ -68,8 +68,6 @@ def table_df(table: Table) -> Any:
         raise MissingExtraError("A table as a DataFrame needs pandas.", "data", "pandas") from None
     grid = parse_table(table.html)
     lines = grid.matrix()
-    width = max((len(line) for line in lines), default=0)
-    lines = [line + [""] * (width - len(line)) for line in lines]
     head = grid.head_rows()
     if not head:
         return pd.DataFrame(lines, dtype=object)
