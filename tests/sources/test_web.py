@@ -8,6 +8,7 @@ import itertools
 import shutil
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,7 @@ def test_user_and_password_go_to_their_server_alone_and_are_never_shown(site: We
         ("/loop", redirect("/loop"), "in a circle"),
         ("/far", lambda asked: redirect(asked.path + "x"), "more than 5 redirects"),
         ("/file", redirect("file:///etc/passwd"), "Only http and https"),
+        ("/port", redirect("http://x:99999/"), "a port that there cannot be"),
         ("/nowhere", Answer(status=302), "not told where to"),
         ("/private", redirect("http://169.254.169.254/latest"), "local network"),
         ("/none", Answer(status=404), "status 404"),
@@ -283,8 +285,10 @@ def test_a_server_that_asks_for_time_gets_it(site: Web, tmp_path: Path, status: 
     first, second = site.asked
     assert second.at - first.at >= 0.95
     site.routes["/later"] = Answer(status=status, headers={"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"})
-    with pytest.raises(FetchError, match="asks to be left alone"):
-        fetch.fetch(f"{site.url}/later", tmp_path, limits=limits)
+    for _ in range(2):
+        with pytest.raises(FetchError, match="asks to be left alone"):
+            fetch.fetch(f"{site.url}/later", tmp_path, limits=limits)
+    assert site.paths() == ["/busy.png", "/busy.png", "/later"]
 
 
 def test_a_host_is_asked_once_at_a_time_with_gaps(site: Web, tmp_path: Path) -> None:
@@ -329,6 +333,25 @@ def test_a_download_ends_when_it_is_told_to(site: Web, tmp_path: Path) -> None:
     assert time.monotonic() - asked_at < 1
     assert "It was stopped" in str(found[0])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_does_not_hold_up_the_exit(site: Web) -> None:
+    site.routes["/slow"] = Answer(itertools.repeat(b"%PDF-"), pause=0.3, length=10**6)
+    program = (
+        "import concurrent.futures, sys, time\n"
+        "from uocr_nb.config import settings\n"
+        "from uocr_nb.sources import default_renderer, resolve\n"
+        "settings.allow_private_urls = True\n"
+        "pool = concurrent.futures.ThreadPoolExecutor()\n"
+        "pool.submit(default_renderer().open, resolve(sys.argv[1])[0])\n"
+        "while not __import__('uocr_nb.support.lines', fromlist=['x'])._watch.lines: time.sleep(0.01)\n"
+        "time.sleep(0.3); print(time.time())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"{site.url}/slow"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert time.time() - float(done.stdout) < 3
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

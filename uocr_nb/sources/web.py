@@ -19,6 +19,7 @@ from uocr_nb.sources.iiif_image import as_info, service_of_address
 from uocr_nb.sources.sniff import HEAD, describe, sniff
 from uocr_nb.sources.types import PageError, RenderSpec, Source
 from uocr_nb.support.fetch import Limits, fetch, host_of, shown_url
+from uocr_nb.support.lines import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,7 +156,7 @@ class Remote:
 def _acquire(lock: threading.Lock, stop: threading.Event | None) -> None:
     """Wait for `lock`, as long as nobody says stop."""
     while not lock.acquire(timeout=0.2):
-        if (stop is not None and stop.is_set()) or not threading.main_thread().is_alive():
+        if stopped(stop):
             raise SourceError("The download was ended.", "It was stopped.", "Try again.")
 
 

@@ -149,7 +149,8 @@ def _follow(task: _Task) -> Fetched:
     seen = set()
     for _ in range(limits.redirects + 1):
         seen.add(str(hop.url))
-        with turn(hop.url.host, limits.gap, line) as busy, ask(hop, task.accept, limits, line) as answer:
+        server = hop.url.netloc.decode()
+        with turn(server, limits.gap, limits.patience, line) as busy, ask(hop, task.accept, limits, line) as answer:
             if answer.status_code in (301, 302, 303, 307, 308):
                 hop = next_hop(hop, answer)
                 if str(hop.url) in seen:
@@ -157,7 +158,7 @@ def _follow(task: _Task) -> Fetched:
                 continue
             if answer.status_code != 200:
                 wait = _retry_after(answer) if answer.status_code in _BUSY else None
-                if wait is not None and wait <= limits.patience:
+                if wait is not None:
                     busy(wait)
                 raise _bad_status(task, hop, answer.status_code, wait)
             return _written(task, hop, answer)

@@ -15,13 +15,22 @@ from uocr_nb.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["CutError", "Line", "hold", "turn"]
+__all__ = ["CutError", "Line", "hold", "stopped", "turn"]
 
 _LOOK = 0.1
 """Seconds between two looks at the lines that are open, and most of a wait that cannot be ended otherwise."""
 
 _GRACE = 20.0
 """Seconds in which a download may be as slow as it likes."""
+
+
+_leaving = threading.Event()
+"""Set when the process is about to end."""
+
+
+def stopped(stop: threading.Event | None) -> bool:
+    """Tell whether a wait must end: because somebody says so, or with the process."""
+    return _leaving.is_set() or (stop is not None and stop.is_set())
 
 
 class CutError(SourceError):
@@ -55,7 +64,7 @@ class Line:
                 self.end(f"It took longer than {self._seconds:g} s.")
             elif time.monotonic() > self._due:
                 self.end("The server did not begin to answer in time.")
-            elif (self._stop is not None and self._stop.is_set()) or not threading.main_thread().is_alive():
+            elif stopped(self._stop):
                 self.end("It was stopped.")
         return self.cut is not None
 
@@ -141,6 +150,9 @@ _watch = _Watch()
 _hosts: dict[str, _Host] = {}
 _hosts_lock = threading.Lock()
 
+_LONGEST = 3600.0
+"""Most seconds that a host is left alone, whatever it asks for."""
+
 _MOST_HOSTS = 64
 """Hosts remembered; those that nobody waits for are forgotten first."""
 
@@ -156,20 +168,26 @@ def hold(line: Line) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def turn(name: str, gap: float, line: Line) -> Iterator[Callable[[float], None]]:
+def turn(name: str, gap: float, patience: float, line: Line) -> Iterator[Callable[[float], None]]:
     """Wait for one's turn at a host: one request at a time, `gap` seconds apart.
 
-    The function that is given asks everybody to leave the host alone for so many seconds.
+    The function that is given asks everybody to leave the host alone for so many seconds; when these are more than
+    `patience`, it is not asked at all meanwhile.
     """
     host = _host(name)
     while not host.lock.acquire(timeout=_LOOK):
         line.check()
     waits = [gap]
     try:
-        line.sleep(host.ready - time.monotonic())
+        left = host.ready - time.monotonic()
+        if left > patience:
+            raise CutError(
+                "The download was ended.", f"{name} asks to be left alone for {left:,.0f} s more.", "Try again later."
+            )
+        line.sleep(left)
         yield waits.append
     finally:
-        host.ready = max(host.ready, time.monotonic() + max(waits))
+        host.ready = max(host.ready, time.monotonic() + min(max(waits), _LONGEST))
         host.lock.release()
 
 
@@ -192,3 +210,11 @@ def _after_fork() -> None:
 _register: Callable[..., None] | None = getattr(os, "register_at_fork", None)
 if _register is not None:
     _register(after_in_child=_after_fork)
+
+# An executor waits for its threads before the hooks of `atexit` are run, so that these come too late for a download in
+# such a thread. Executors themselves are told in this way, which has no public name.
+_before_threads: Callable[..., None] | None = getattr(threading, "_register_atexit", None)
+if _before_threads is not None:
+    import concurrent.futures.thread  # noqa: F401 - what is registered last is called first
+
+    _before_threads(_leaving.set)

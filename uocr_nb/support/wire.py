@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uocr_nb.config import settings
 from uocr_nb.errors import SourceError
 from uocr_nb.support.addresses import LookupFailedError, is_public, literal, lookup, private_name
-from uocr_nb.support.net import is_loopback, same_server
+from uocr_nb.support.net import is_loopback
 
 if TYPE_CHECKING:
     import ssl
@@ -148,8 +148,8 @@ def parsed(url: str, base: httpx2.URL | None = None) -> Hop:
         raise refused(url, "It is not an address that can be opened.") from None
     if clean.scheme not in ("http", "https"):
         raise refused(url, f"Only http and https addresses are opened, not {clean.scheme or 'others'}.")
-    if not host or port == 0:
-        raise refused(url, "It names no host.")
+    if not host or (port is not None and not 0 < port < 65536):
+        raise refused(url, "It names no host, or a port that there cannot be.")
     return Hop(clean, auth)
 
 
@@ -158,12 +158,16 @@ def with_user(url: str, given: str | None) -> str:
     import httpx2  # noqa: PLC0415 - heavy
 
     try:
-        known = httpx2.URL(given or "")
-        if known.userinfo and same_server(url, given or ""):
-            return str(httpx2.URL(url).copy_with(username=known.username, password=known.password))
+        known, asked = httpx2.URL(given or ""), httpx2.URL(url)
+        if known.userinfo and _origin(known) == _origin(asked):
+            return str(asked.copy_with(username=known.username, password=known.password))
     except (httpx2.InvalidURL, ValueError, TypeError):
         pass
     return url
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host.lower(), url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 def next_hop(hop: Hop, answer: httpx2.Response) -> Hop:
@@ -173,7 +177,7 @@ def next_hop(hop: Hop, answer: httpx2.Response) -> Hop:
         raise refused(str(hop.url), "It is redirected, but not told where to.")
     following = parsed(target, hop.url)
     # A user and password are for the server that they were given for; what a redirect brings along is not ours.
-    same = same_server(str(hop.url), str(following.url))
+    same = _origin(hop.url) == _origin(following.url)
     return Hop(following.url, hop.auth if same else None)
 
 
