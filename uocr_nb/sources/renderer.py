@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.iiif import Book
 from uocr_nb.sources.process import Gone, TooSlow, WorkerProcess
+from uocr_nb.sources.shelf import forget_shelves, shelf_of
 from uocr_nb.sources.types import Opened, PageError, PageImage, RenderSpec, Source
 from uocr_nb.sources.web import Remote
 from uocr_nb.sources.worker import OUT_OF_MEMORY
@@ -174,6 +175,9 @@ class Renderer:
                 raise lost(
                     f"{what} cannot be drawn.", self._why(gone.status), "Try it alone with a lower --dpi."
                 ) from None
+            # Before another page is asked for, which may remove the oldest.
+            if "file" in answer:
+                shelf_of(self.folder, "pages").put(Path(answer["file"]))
         if "error" in answer:
             raise (PageError if answer.get("page") else SourceError)(*answer["error"])
         return answer
@@ -200,6 +204,7 @@ class Renderer:
             part = file.with_name(f"{file.name}.{threading.get_ident()}.part")
             part.write_bytes(data)
             part.replace(file)
+        shelf_of(self.folder, "sources").put(file)
         return file
 
     def _after_fork(self) -> None:
@@ -261,6 +266,7 @@ def _close_all() -> None:
 def _after_fork() -> None:
     global _default_lock  # noqa: PLW0603
     _default_lock = threading.Lock()
+    forget_shelves()
     for renderer in list(_renderers):
         renderer._after_fork()  # noqa: SLF001
 
