@@ -10,7 +10,7 @@ import pytest
 
 from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
-from uocr_nb.reading.client import _Stream
+from uocr_nb.reading.stream import AnswerStream
 from uocr_nb.reading.scores import scored
 
 TAG = "<|det|>text [1, 1, 500, 100]<|/det|>"
@@ -61,10 +61,10 @@ def test_tokens_that_end_inside_a_character_still_score_it() -> None:
 
 def test_a_page_of_characters_of_several_tokens_has_confidence() -> None:
     told = [(TAG, TAG, 1.0), ("\ufffd", "", 0.9), ("\ufffd", "漢", 0.6), ("字", "字", 0.8), ("\ufffd", "\ufffd", 0.7)]
-    stream = _Stream()
+    stream = AnswerStream()
     for token, text, probability in told:
         choice = {"delta": {"content": text}, "logprobs": {"content": [entry(token, probability)]}}
-        stream.take(json.dumps({"choices": [choice]}).encode())
+        stream.feed(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
     answer = "".join(stream.parts)
     (page,) = with_confidence(parse_answer(answer), answer, stream.scores)
     assert [block.confidence for block in page.blocks] == [0.6]

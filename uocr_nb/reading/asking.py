@@ -60,8 +60,8 @@ class Window:
         Hash of the page image that the endpoint refused as too large; empty when it took it.
     notes : tuple of str
         What was changed because the endpoint refused the request.
-    parts : list of str
-        The answer that is being read.
+    parts, pieces : list of str and int
+        The answer that is being read, and how many tokens it has so far.
     cut : Answer or None
         The longest answer whose connection was lost.
     """
@@ -77,12 +77,22 @@ class Window:
     shrunk: str = ""
     notes: tuple[str, ...] = ()
     parts: list[str] = field(default_factory=list)
+    pieces: int = 0
     cut: Answer | None = None
 
     @property
     def size(self) -> int:
         """Bytes of the page images as they are sent, before they are written as text."""
         return sum(image.file.stat().st_size for image in self.images if image.file.exists())
+
+    def begin(self) -> None:
+        """Forget what was read of an answer: it is asked for again."""
+        self.parts, self.pieces = [], 0
+
+    def read(self, text: str, pieces: int) -> None:
+        """Take what has arrived."""
+        self.parts.append(text)
+        self.pieces += pieces
 
     def halves(self) -> list[Window]:
         """Two windows in place of this one."""

@@ -7,27 +7,20 @@ The openai package sends it, but the stream is read here: its typed events cost 
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.verdict import LoopWatch
 from uocr_nb.errors import ReadingError
-from uocr_nb.reading.scores import scored
+from uocr_nb.reading.stream import AnswerStream, StreamError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
     from uocr_nb.serving.endpoint import Endpoint
 
 __all__ = ["Answer", "RequestError", "ask"]
-
-_CREATE_ARGUMENTS = frozenset({"model", "messages", "temperature", "max_tokens", "logprobs"})
-"""Fields that the client's `create` takes by name; all others are engine fields and go in its extra_body."""
-
-_MAX_EVENT = 16 * 1024 * 1024
-"""Bytes of one line of the stream; a server that sends more without an end of line is cut off."""
 
 
 class RequestError(ReadingError):
@@ -94,43 +87,11 @@ class Answer:
     first: float = field(default=0.0, compare=False)
 
 
-@dataclass
-class _Stream:
-    """What has arrived so far."""
-
-    parts: list[str] = field(default_factory=list)
-    scores: list[tuple[str, float]] = field(default_factory=list)
-    finish_reason: str | None = None
-    usage: dict[str, Any] = field(default_factory=dict)
-    ended: bool = False
-
-    def take(self, data: bytes) -> str:
-        """Add one event; return its text."""
-        if data == b"[DONE]":
-            self.ended = True
-            return ""
-        event = json.loads(data)
-        if error := event.get("error"):
-            message = error.get("message") if isinstance(error, dict) else error
-            raise RequestError("The endpoint stopped in the middle of an answer.", str(message)[:400], again=True)
-        self.usage = event.get("usage") or self.usage
-        text = ""
-        for choice in event.get("choices") or ():
-            piece = (choice.get("delta") or {}).get("content") or ""
-            text += piece
-            self.finish_reason = choice.get("finish_reason") or self.finish_reason
-            if entries := (choice.get("logprobs") or {}).get("content"):
-                self.scores += scored(piece, entries)
-        if text:
-            self.parts.append(text)
-        return text
-
-
 async def ask(
     endpoint: Endpoint,
     body: dict[str, Any],
     *,
-    on_text: Callable[[str], None] | None = None,
+    on_text: Callable[[str, int], None] | None = None,
     watch: bool = True,
 ) -> Answer:
     """Send one request and read its answer.
@@ -142,7 +103,7 @@ async def ask(
     body : dict
         The whole JSON body of a chat completion, made by the engine's profile.
     on_text : callable, optional
-        Called with each piece of text as it arrives, on the background loop.
+        Called with the text of each chunk as it arrives and the number of its tokens, on the background loop.
     watch : bool
         Cut an answer that repeats itself, keeping what came before.
 
@@ -153,24 +114,30 @@ async def ask(
     """
     began = time.monotonic()
     first = 0.0
-    stream = _Stream()
+    stream = AnswerStream()
     loops = LoopWatch() if watch else None
-    named = {key: value for key, value in body.items() if key in _CREATE_ARGUMENTS}
-    rest = {key: value for key, value in body.items() if key not in _CREATE_ARGUMENTS}
     with _told_as_request_errors(endpoint):
+        # The client goes through all it is given by name, pictures included; what is in extra_body takes their place.
         async with endpoint.async_openai().chat.completions.with_streaming_response.create(
-            **named, stream=True, stream_options={"include_usage": True}, extra_body=rest
+            model=endpoint.model,
+            messages=(),
+            stream=True,
+            extra_body={**body, "stream_options": {"include_usage": True}},
         ) as response:
-            async for data in _events(response.iter_bytes()):
-                text = stream.take(data)
-                if text and not first:
-                    first = time.monotonic() - began
-                if text and on_text:
-                    on_text(text)
-                if text and loops and loops.feed(text):
+            async for chunk in response.iter_bytes():
+                before = stream.pieces
+                text = stream.feed(chunk)
+                if not text:
+                    continue
+                first = first or time.monotonic() - began
+                if on_text:
+                    on_text(text, stream.pieces - before)
+                if loops and loops.feed(text):
                     # Leaving the block closes the connection, which ends the work on the engine's side.
                     stream.finish_reason = "loop"
                     break
+            else:
+                stream.finish()
     if stream.finish_reason is None and not stream.ended:
         stream.finish_reason = "cut"
     return Answer(
@@ -182,25 +149,6 @@ async def ask(
         scores=tuple(stream.scores),
         first=first,
     )
-
-
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of each server-sent event.
-
-    Lines end at a line feed alone: httpx's own line reader also ends them at U+2028 and its like, which page text
-    may hold. Bytes are split before they are decoded, so a character cut by the network is whole again.
-    """
-    rest = b""
-    async for chunk in chunks:
-        lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-        rest = lines.pop()
-        if len(rest) > _MAX_EVENT:
-            raise RequestError("The endpoint sent something that is no answer.", "A line of its stream has no end.")
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield line[5:].strip()
-    if rest.startswith(b"data:"):
-        yield rest[5:].strip()
 
 
 @contextlib.contextmanager
@@ -229,7 +177,9 @@ def _told_as_request_errors(endpoint: Endpoint) -> Iterator[None]:
             again=True,
             lost=True,
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+    except StreamError as error:
+        raise RequestError(error.what, error.why, error.next, again=True) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RequestError(
             "The endpoint sent something that is no answer.",
             f"Its stream could not be read ({type(error).__name__}).",

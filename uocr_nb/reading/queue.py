@@ -158,7 +158,7 @@ class Queue:
         endpoint = min(free, key=lambda one: one[:2])[2]
         self._sent[endpoint] += 1
         window = self._ready.popleft()
-        window.parts = []
+        window.begin()
         ticket = object()
         self.asked[ticket] = window
         self._mine[endpoint] += 1
@@ -185,9 +185,9 @@ class Queue:
             raise_failure(endpoint)
             body = await self._body(window, endpoint)
             self.tally.requests += 1
-            answer = await client.ask(endpoint, body, on_text=window.parts.append)
-            self.tally.pieces += len(window.parts)
-            self.tally.tokens += answer.tokens or len(window.parts)
+            answer = await client.ask(endpoint, body, on_text=window.read)
+            self.tally.pieces += window.pieces
+            self.tally.tokens += answer.tokens or window.pieces
             if answer.finish_reason == "cut":
                 window.cut = _longer(window.cut, answer)
                 raise client.RequestError(_CUT, again=True, lost=True)  # noqa: TRY301 - a lost connection as any other

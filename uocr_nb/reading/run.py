@@ -192,7 +192,7 @@ class Run:
             not_ok=tally.not_ok,
             seconds=tally.seconds,
             reading=tuple(sorted(item.position for window in asked for item in window.items)),
-            tokens=tally.pieces + sum(len(window.parts) for window in asked),
+            tokens=tally.pieces + sum(window.pieces for window in asked),
             cost=tally.cost(self.endpoints),
             cached=tally.cached,
             unasked=tally.unasked,
