@@ -36,6 +36,7 @@ KNOWN_LABELS = frozenset(
 _SPACE = r"[\sĠĊ]*+"
 _LABEL = r"[A-Za-z_][A-Za-z0-9_-]{0,63}+"
 _HEAD = re.compile(rf"{_SPACE}(?P<label>{_LABEL})?{_SPACE}(?P<box>\[.*)?", re.DOTALL)
+_PLAIN_HEAD = re.compile(rf"{_SPACE}(?:{_LABEL})?{_SPACE}\[[0-9\s,.\[\]-]*+")
 _UNCLOSED = re.compile(rf"{_SPACE}(?P<label>{_LABEL}){_SPACE}\[(?P<box>[^\[\]]*+)\](?:<[|/]{{0,3}}det[|/]{{0,2}}>)?")
 _BROKEN = re.compile(rf"{_SPACE}(?P<label>{_LABEL}){_SPACE}\[")
 _UNFINISHED = re.compile(
@@ -154,6 +155,12 @@ def read_head(inside: str, label: str = "") -> Head | None:
     `label` is the label that an earlier ``<|ref|>`` gave.
     """
     match = _HEAD.fullmatch(inside)
+    if match is None and not inside.isascii():
+        plain = _in_ascii(inside)
+        found = _PLAIN_HEAD.fullmatch(plain)
+        if found is not None:
+            head = read_head(plain, label)
+            return head and head._replace(repairs=("foreign", *head.repairs))
     if match is None:
         return _loose_head(inside, label)
     named, written = match["label"] or label, match["box"]
@@ -188,7 +195,8 @@ def _loose_head(inside: str, label: str) -> Head | None:
     words = _WORDS.search(before)
     # A label outside its alphabet is not taken over: it may be anything, a piece of HTML for one.
     meant = label or (known_label(words[0]) if words else None)
-    about_label = () if label else ("spelling",) if meant else ("no_label",)
+    same = label or (words is not None and words[0] == meant)
+    about_label = () if same else ("spelling",) if meant else ("no_label",)
     about_box = ("stray",) if start < 0 and "stray" not in repairs else ()
     return Head(meant or "text", box, "", (*repairs, *about_box, *about_label))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Notes", "sentence"]
+__all__ = ["KINDS", "Notes", "sentence"]
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     "clamped": ("1 box was out of range and is clamped", "{n} boxes were out of range and are clamped"),
@@ -94,6 +94,9 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "The answer ends inside a tag; the unfinished tag is left out",
     ),
 }
+KINDS = tuple(_SENTENCES)
+"""Every kind of repair."""
+
 _LISTED = 8
 
 

@@ -245,7 +245,7 @@ def _is_loop(text: str, limit: int) -> bool:
 def _about_blocks(blocks: tuple[Block, ...], run: BlockRun) -> str:
     first = run.start + 1
     if run.unit == 0:
-        return f"{run.stop - run.start + 1:,} blocks or more stand in the same place, from block {first} on."
+        return f"{run.stop - run.start + 1:,} blocks or more stand in the same place, from block {run.start} on."
     times = (run.stop - run.start) // run.unit
     again = f"from block {first} on, {times:,} time{'' if times == 1 else 's'}"
     if run.unit > 1:
