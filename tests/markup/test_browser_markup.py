@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 EVIL = (
-    "</td></table></div></style></pre><script>document.title=1</script><img src=http://tripwire.test/x onerror=alert(1)>"
+    "</td></table></div></style></pre><script>document.title=1</script>"
+    "<img src=http://tripwire.test/x onerror=alert(1)>"
     "<style>*{background:url(http://tripwire.test/y)}</style><link rel=stylesheet href=http://tripwire.test/z>"
     "<div style='position:fixed;inset:0;z-index:9999;background:red'>over</div><iframe src=http://tripwire.test/f></iframe>"
     "<a href='javascript:document.title=2'>k</a><svg onload=document.title=3></svg>"

@@ -68,7 +68,7 @@ def test_huge_spans_are_bounded() -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        "<tr><td colspan='1000'>a</td></tr>" * 30_000,
+        "<tr><td colspan='1000'>a</td></tr>" * 12_000,
         "<tr>" + "<td colspan='1000'>a</td>" * 100 + "</tr>" + "<tr><td>b</td></tr>" * 20_000,
         "<tr>" + "<td>a</td>" * 20_000 + "</tr>" + "<tr><td>b</td></tr>" * 20_000,
         ("<tr>" + "<td rowspan='1000000000' colspan='1000000000'>a</td>" * 60 + "</tr>") * 60,

@@ -2,8 +2,8 @@ r"""Page text as markdown that shows that text and nothing else, whoever renders
 
 Two things beside CommonMark decide what is escaped. JupyterLab and others look for formulas in the rendered page once
 more, where ``\$`` is a dollar sign again: a dollar that could pair with another one, or a backslash that could begin a
-formula, stands in a span of its own, which no formula reaches across. And tables, struck text and check boxes of
-GitHub's markdown are escaped too, as most renderers know them.
+formula, stands in a span of its own, which no formula reaches across. And tables, struck text, check boxes and bare
+addresses of GitHub's markdown are escaped too, as most renderers know them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _INLINE = re.compile(
     r"|(?P<entity>&(?=#?[A-Za-z0-9]{1,40};))"
     r"|(?P<tex>\\(?=[\\$()\[\]\x00]|(?:begin|end|(?:eq)?ref)\b))"
     r"|(?P<dollar>\$)"
+    r"|(?P<link>(?<=[A-Za-z]):(?=//)|(?<=www)\.(?=\w)|(?<=[\w.+-])@(?=\w))"
     r"|(?P<mark>\\(?![A-Za-z0-9])|\](?=[(\[:{])|`|\*(?=\S)|(?<=\S)\*|~(?=\S)|(?<=\S)~|(?<![^\W_])_|_(?![^\W_]))"
 )
 _ENTITIES = {"tag": "&lt;", "entity": "&amp;"}
