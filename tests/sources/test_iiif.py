@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     monkeypatch.setattr(config.settings, "allow_private_urls", True)
-    quick = Limits(gap=0.0, tries=2, stall=5.0, seconds=20.0)
+    quick = Limits(gap=0.0, tries=2, stall=20.0, seconds=60.0)
     monkeypatch.setattr(web, "_FILE", quick)
     monkeypatch.setattr(canvases, "_PAGE", quick)
     monkeypatch.setattr(canvases, "_INFO", quick)
@@ -319,7 +319,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=6))
 def test_no_json_breaks_the_reading(value: dict[str, Any]) -> None:
     from uocr_nb.sources.iiif_request import requests_for

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-QUICK = Limits(gap=0.0, tries=1, stall=1.0, connect=2.0, seconds=2.0, size=1 << 20)
+QUICK = Limits(gap=0.0, tries=1, stall=20.0, connect=20.0, seconds=60.0, size=1 << 20)
+HASTY = Limits(gap=0.0, tries=1, stall=0.5, connect=20.0, seconds=1.0)
 
 
 def png() -> bytes:
@@ -113,7 +114,7 @@ def test_user_and_password_go_to_their_server_alone_and_are_never_shown(site: We
 
 
 @pytest.mark.parametrize(
-    ("path", "answer", "words"),
+    "case",
     [
         ("/loop", redirect("/loop"), "in a circle"),
         ("/far", lambda asked: redirect(asked.path + "x"), "more than 5 redirects"),
@@ -135,18 +136,23 @@ def test_user_and_password_go_to_their_server_alone_and_are_never_shown(site: We
         ("/bomb", Answer(gzip.compress(b"%PDF-" + bytes(5 << 20)), headers={"Content-Encoding": "gzip"}), "1 MB"),
         ("/half", Answer(gzip.compress(png())[:-20], headers={"Content-Encoding": "gzip"}), "ended early"),
         ("/odd", Answer(b"xx", headers={"Content-Encoding": "br"}), "packed in a way"),
-        ("/drip", Answer(itertools.repeat(b"%"), pause=0.2, length=10**5), "longer than 2 s"),
-        ("/still", Answer(iter([b"x", b"x"]), pause=4.0, length=100), "sent nothing for 1 s"),
+        ("/drip", Answer(itertools.repeat(b"%"), pause=0.2, length=10**5), "longer than 1 s"),
+        ("/still", Answer(iter([b"x", b"x"]), pause=4.0, length=100), "sent nothing for 0.5 s"),
         ("/head", Answer(itertools.cycle([b"X", b"-", b":", b"\r\n"]), pause=0.1, raw=True), "s."),
         ("/noise", Answer(b"not http at all\r\n\r\n", raw=True), "does not speak HTTP"),
         ("/cut", Answer(b"", raw=True), "connection"),
     ],
 )
-def test_every_fault_is_one_message(site: Web, renderer: Renderer, path: str, answer: Any, words: str) -> None:
+def test_every_fault_is_one_message(
+    site: Web, renderer: Renderer, monkeypatch: pytest.MonkeyPatch, case: tuple[str, Any, str]
+) -> None:
+    path, answer, words = case
     site.routes[path] = answer
     site.fallback = answer if callable(answer) else None
+    if path in ("/drip", "/still", "/head"):
+        monkeypatch.setattr(room, "_FILE", HASTY)
     if path == "/private":
-        config.settings.allow_private_urls = False
+        monkeypatch.setattr(config.settings, "allow_private_urls", False)
         (source,) = resolve(f"{site.url}{path}")
         with pytest.MonkeyPatch.context() as patch:
             # The first address counts as public, the one it leads to is as it is.
