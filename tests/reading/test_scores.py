@@ -10,8 +10,8 @@ import pytest
 
 from uocr_nb.document.confidence import with_confidence
 from uocr_nb.document.grammar import parse_answer
-from uocr_nb.reading.stream import AnswerStream
 from uocr_nb.reading.scores import scored
+from uocr_nb.reading.stream import AnswerStream
 
 TAG = "<|det|>text [1, 1, 500, 100]<|/det|>"
 TABLE = "<|det|>table [1, 200, 500, 300]<|/det|>"
