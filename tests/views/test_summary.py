@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uocr_nb.document.model import Block, Document, Page, Status, Try
+from uocr_nb.views.mime import document_bundle
 from uocr_nb.views.page_html import document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
 from uocr_nb.views.tiles import MOST, tiles_html, tiles_of
-from uocr_nb.views.words import IN_DOUBT, summary_line
+from uocr_nb.views.words import IN_DOUBT, positions, summary_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,8 @@ def bare(position: int, status: Status = Status.OK, reason: str = "", source: st
 
 def sixty() -> list[Page]:
     bad = {23: (Status.LOOPING, LOOP), 41: (Status.LOOPING, "Numbers count up."), 52: (Status.FAILED, "No answer.")}
-    return [bare(n, *bad.get(n, (Status.OK, ""))) for n in range(1, 61)]
+    some = (Block("text", "x"),)
+    return [bare(n, *bad.get(n, (Status.OK, "")), blocks=some) for n in range(1, 61)]
 
 
 def said(root: Any, name: str) -> list[str]:
@@ -43,6 +45,7 @@ def test_all_well_is_one_line() -> None:
     assert not root.xpath("//*[contains(@class, 'uo-tile')]")
     cached = check_harmless(document_html(Document(pages, meta=meta | {"cached": 60})))
     assert "pages/s" not in said(cached, "uo-summary")[0]
+    assert "60 from the cache" in said(cached, "uo-summary")[0]
 
 
 def test_trouble_is_listed_with_its_reason_and_leads_to_its_page() -> None:
@@ -66,6 +69,25 @@ def test_trouble_is_listed_with_its_reason_and_leads_to_its_page() -> None:
         assert "doc.retry()" in target[0].text_content() or position == 1
     assert titles["Page 60, ok"].get("href") is None
     assert said(root, "uo-axis") == ["1102030405060"]
+
+
+def test_pages_that_fail_alike_are_one_line() -> None:
+    why = "The reading was interrupted before this page."
+    pages = [bare(n) for n in range(1, 41)] + [bare(n, Status.MISSING, why) for n in range(41, 1001)]
+    document = Document(pages)
+    root = check_harmless(document_html(document))
+    assert said(root, "uo-summary")[0].startswith("40 ok, 960 missing (p. 41-1000)")
+    assert said(root, "uo-bad") == [f"pages 41 to 1,000missing{why}"]
+    assert f"pages 41 to 1,000  missing  {why}" in document_plain(document).splitlines()
+    assert "- pages 41 to 1,000, missing: The reading" in document_bundle(document)["text/markdown"]
+
+
+@given(st.sets(st.integers(1, 60)))
+def test_positions_lose_no_page(numbers: set[int]) -> None:
+    text = positions([bare(n) for n in sorted(numbers)], most=60)
+    spans = [[int(n) for n in part.split("-")] for part in text.split(", ") if part]
+    assert {n for span in spans for n in range(span[0], span[-1] + 1)} == numbers
+    assert sum(span[-1] - span[0] + 1 for span in spans) == len(numbers)
 
 
 def test_summary_line() -> None:

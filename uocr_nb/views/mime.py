@@ -14,7 +14,18 @@ from uocr_nb.views.live_html import live_html
 from uocr_nb.views.page_html import chosen_pages, document_html, page_html
 from uocr_nb.views.plain import document_plain, page_plain
 from uocr_nb.views.progress import progress_line
-from uocr_nb.views.words import DOUBTS, RETRY, count, not_ok, reason_of, shortened, source_place, summary_line
+from uocr_nb.views.words import (
+    DOUBTS,
+    RETRY,
+    alike,
+    count,
+    not_ok,
+    places,
+    reason_of,
+    shortened,
+    source_place,
+    summary_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,13 +99,15 @@ def _markdown(doc: Document) -> str:
 def _markdown_summary(pages: Sequence[Page]) -> str:
     """``57 ok, 2 looping (p. 12, 40)``, a line for each page that is not ok, and how to run them again."""
     bad = not_ok(pages)
+    groups = alike(bad)
     lines = []
-    for page in bad[:_MOST_BAD]:
-        place = source_place(page, pages)
-        said = f"page {page.position}, {page.status}: {f'{place}: ' if place else ''}{reason_of(page)}"
+    for group in groups[:_MOST_BAD]:
+        place = source_place(group, pages)
+        reason = reason_of(group[0])
+        said = f"{places(group)}, {group[0].status}: {f'{place}: ' if place else ''}{reason}"
         lines.append(f"- {block_markdown(Block('text', said))}")
-    if len(bad) > _MOST_BAD:
-        lines.append(f"- {count(len(bad) - _MOST_BAD, 'more page')}: `{DOUBTS}`")
+    if left := sum(map(len, groups[_MOST_BAD:])):
+        lines.append(f"- {count(left, 'more page')}: `{DOUBTS}`")
     counts = block_markdown(Block("text", f"{len(pages):,} pages: {summary_line(pages)}"))
     again = "Run it again" if len(bad) == 1 else f"Run the {len(bad):,} again"
     return "\n".join([f"**{counts}**", "", *lines, "", f"{again}: `{RETRY}`"])

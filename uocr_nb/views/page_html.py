@@ -29,6 +29,7 @@ from uocr_nb.views.words import (
     positions,
     reason_of,
     tries_line,
+    tries_title,
     warnings_of,
 )
 
@@ -54,12 +55,22 @@ _ROOT_CLASSES = "uo-root tex2jax_ignore mathjax_ignore"
 
 
 def chosen_pages(pages: Sequence[Page], most: int = MAX_PAGES) -> list[Page]:
-    """Choose the pages that a stored form carries, in order: the first one, those that are not ok, then others."""
+    """Choose the pages that a stored form carries, in order: the first one, those that are not ok, then others.
+
+    Pages of which there is neither a picture nor text, as those that were never reached, come last: their line in the
+    head says all.
+    """
     if len(pages) <= most:
         return list(pages)
     first, *rest = pages
-    wanted = sorted(rest, key=lambda page: (page.status is Status.OK, page.position))[: most - 1]
+    wanted = sorted(rest, key=lambda page: (_rank(page), page.position))[: most - 1]
     return [first, *sorted(wanted, key=lambda page: page.position)]
+
+
+def _rank(page: Page) -> int:
+    if page.status is Status.OK:
+        return 1
+    return 0 if page.blocks or page.sha256 else 2
 
 
 def document_html(doc: Document, *, uid: str | None = None, whole: bool = False) -> str:
@@ -185,7 +196,7 @@ def _notes(page: Page) -> str:
         shown.append(_warning(f"{len(warnings) - _MAX_WARNINGS} more: doc.page({page.position}).warnings"))
     if again := tries_line(page):
         words = f"{again[0].upper()}{again[1:]}."
-        shown.append(f'<div style="padding:4px 14px;{SECOND}">{words}</div>')
+        shown.append(f'<div title="{escape(tries_title(page))}" style="padding:4px 14px;{SECOND}">{words}</div>')
     return f'<div style="padding:4px 0;border-bottom:{HAIR}">{"".join(shown)}</div>' if shown else ""
 
 

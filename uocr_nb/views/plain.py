@@ -17,12 +17,14 @@ from uocr_nb.views.words import (
     BY_SOURCE,
     DOUBTS,
     EMPTY_LIST,
+    alike,
     count,
     doubts,
     facts,
     is_blank,
     not_ok,
     pages_by_source,
+    places,
     reason_of,
     retry_line,
     source_place,
@@ -163,17 +165,17 @@ def _source_lines(pages: Sequence[Page]) -> list[str]:
 
 def _bad_lines(pages: Sequence[Page]) -> list[str]:
     """A line for each page that is not ok, with its reason; the first page has told its own."""
-    bad = not_ok(pages[1:])
+    groups = alike(not_ok(pages[1:]))
     lines = []
-    for page in bad[:_MOST_BAD]:
-        place = source_place(page, pages)
-        reason = reason_of(page)
-        named = f"{place}: " if place and page.source not in reason else ""
-        head = f"page {page.position}  {page.status}  "
+    for group in groups[:_MOST_BAD]:
+        place = source_place(group, pages)
+        reason = reason_of(group[0])
+        named = f"{place}: " if place and group[0].source not in reason else ""
+        head = f"{places(group)}  {group[0].status}  "
         said = wrap(printable(named + reason), COLUMNS - len(head))
         lines += [head + said[0], *_indented(" " * len(head), said[1:])]
-    if len(bad) > _MOST_BAD:
-        lines.append(f"{count(len(bad) - _MOST_BAD, 'more page')} not ok: {DOUBTS}")
+    if left := sum(map(len, groups[_MOST_BAD:])):
+        lines.append(f"{count(left, 'more page')} not ok: {DOUBTS}")
     return lines
 
 

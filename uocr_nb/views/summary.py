@@ -19,12 +19,14 @@ from uocr_nb.views.words import (
     DOUBTS,
     RETRY,
     SAVE_ALL,
+    alike,
     count,
     doubts,
     is_blank,
     money,
     not_ok,
     pages_by_source,
+    places,
     positions,
     reason_of,
     source_place,
@@ -86,7 +88,8 @@ def counts_html(pages: Sequence[Page]) -> str:
     for status, text in status_counts(pages):
         number, _, where = text.partition(" (")
         icon = "" if status is Status.OK else status_icon(status)
-        place = f' <span style="font-size:13px;font-weight:400;{SECOND}">(p. {where}</span>' if where else ""
+        short = "white-space:nowrap;" if len(where) < 24 else ""
+        place = f' <span style="{short}font-size:13px;font-weight:400;{SECOND}">(p. {where}</span>' if where else ""
         said.append(f'<span style="white-space:nowrap">{icon}{number}</span>{place}')
     return '<span style="font-weight:400">, </span>'.join(said)
 
@@ -100,18 +103,20 @@ def name_of(pages: Sequence[Page]) -> str:
 def run_facts(doc: Document, pages: Sequence[Page]) -> list[str]:
     """Say what the run took: time, speed, tokens, money, as far as they are known."""
     said = []
-    seconds, tokens, cost = (doc.meta.get(name) for name in ("seconds", "tokens", "cost"))
+    seconds, tokens, cost, cached = (doc.meta.get(name) for name in ("seconds", "tokens", "cost", "cached"))
     if isinstance(seconds, (int, float)):
         said.append(show_seconds(seconds))
-        read = sum(page.seconds is not None for page in pages)
-        # Pages from the cache keep the time that they took once; with them it is no speed of this run.
-        if read and seconds >= 1 and not doc.meta.get("cached"):
+        # Pages from the cache keep the time that they took once; they are no speed of this run.
+        read = sum(page.seconds is not None for page in pages) - (cached if isinstance(cached, int) else 0)
+        if read > 0 and seconds >= 1:
             rate = read / seconds
             said.append(f"{rate:.1f} pages/s" if rate >= 0.95 else f"{1 / rate:.1f} s a page")  # 1, rounded
     if isinstance(tokens, int):
         said.append(count(tokens, "token"))
     if isinstance(cost, (int, float)):
         said.append(money(cost))
+    if isinstance(cached, int) and cached:
+        said.append(f"{cached:,} from the cache")
     return said
 
 
@@ -167,20 +172,23 @@ def _of_source(group: Sequence[Page]) -> str:
 
 
 def _bad_pages(bad: Sequence[Page], pages: Sequence[Page], uid: str, carried: Collection[int]) -> str:
-    pictured = len(bad) <= _MOST_WITH_PICTURE
-    rows = [
-        _bad_page(page, pages, uid if page.position in carried else "", pictured=pictured) for page in bad[:_MOST_ROWS]
-    ]
-    if left := bad[_MOST_ROWS:]:
+    groups = alike(bad)
+    pictured = len(groups) <= _MOST_WITH_PICTURE
+    wide = 148 if any(len(group) > 1 for group in groups) else 84  # px of "pages 101 to 1,000" and of "page 101"
+    rows = [_bad_row(group, pages, uid, carried, wide=wide, pictured=pictured) for group in groups[:_MOST_ROWS]]
+    if left := [page for group in groups[_MOST_ROWS:] for page in group]:
         words = f"{count(len(left), 'more page')} not ok ({positions(left)}):"
         rows.append(f'<div style="border-top:{HAIR};padding:6px 14px">{leads(words, DOUBTS)}</div>')
     return "".join(rows)
 
 
-def _bad_page(page: Page, pages: Sequence[Page], uid: str, *, pictured: bool) -> str:
-    name = f"page {page.position:,}"
-    link = f'<a href="#{anchor(uid, page.position)}" style="text-decoration:underline">{name}</a>' if uid else name
-    place = source_place(page, pages)
+def _bad_row(
+    group: Sequence[Page], pages: Sequence[Page], uid: str, carried: Collection[int], *, wide: int, pictured: bool
+) -> str:
+    page, name = group[0], places(group)
+    to = next((one.position for one in group if one.position in carried), None)
+    link = f'<a href="#{anchor(uid, to)}" style="text-decoration:underline">{name}</a>' if to is not None else name
+    place = source_place(group, pages)
     reason = reason_of(page)
     if len(reason) > _LONGEST_REASON:
         reason = reason[:_LONGEST_REASON].rsplit(" ", 1)[0] + " ..."
@@ -190,7 +198,7 @@ def _bad_page(page: Page, pages: Sequence[Page], uid: str, *, pictured: bool) ->
     return (
         f'<div class="uo-bad" style="overflow:hidden;border-top:{HAIR};padding:{"7px" if pictured else "4px"} 14px">'
         f"{_sheet(page) if pictured else ''}"
-        f'<div style="overflow:hidden;padding:{room}"><div style="float:left;width:84px">{link}</div>'
+        f'<div style="overflow:hidden;padding:{room}"><div style="float:left;min-width:{wide}px">{link}</div>'
         f'<div style="float:left;width:112px">{_chip(page.status)}</div>'
         '<div dir="auto" style="overflow:hidden;min-width:210px;overflow-wrap:break-word">'
         f"{named}{escape(reason)}</div></div></div>"

@@ -30,17 +30,16 @@ class Terminal:
 
     def __init__(self) -> None:
         self._drawn = ""
-        self._waiting = ""
+        self._waiting = False
 
     def __call__(self, progress: Progress, _pages: list[Page]) -> None:
         """Draw the line anew when it says something new; why the reading waits gets a line of its own, once."""
         if not progress.total:
             return
-        if progress.waiting != self._waiting:
-            self._waiting = progress.waiting
-            if progress.waiting:
-                sys.stderr.write(f"\r\x1b[K{printable(progress.waiting)}\n")
-                self._drawn = ""
+        if progress.waiting and not self._waiting:
+            sys.stderr.write(f"\r\x1b[K{printable(progress.waiting)}\n")
+            self._drawn = ""
+        self._waiting = bool(progress.waiting)
         line = progress_bar(progress, shutil.get_terminal_size().columns)
         if line != self._drawn:
             self._drawn = line

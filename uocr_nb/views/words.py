@@ -21,6 +21,7 @@ __all__ = [
     "IN_DOUBT",
     "RETRY",
     "SAVE_ALL",
+    "alike",
     "count",
     "doubts",
     "facts",
@@ -29,6 +30,7 @@ __all__ = [
     "money",
     "not_ok",
     "pages_by_source",
+    "places",
     "positions",
     "reason_of",
     "retry_line",
@@ -37,6 +39,7 @@ __all__ = [
     "status_counts",
     "summary_line",
     "tries_line",
+    "tries_title",
     "warnings_of",
 ]
 
@@ -89,9 +92,36 @@ def money(dollars: float, *, each: bool = False) -> str:
 
 
 def positions(pages: Iterable[Page], most: int = 6) -> str:
-    """Positions of pages, in brackets after their count: ``4, 9``."""
-    numbers = [str(page.position) for page in pages]
-    return ", ".join(numbers[:most]) + (f" and {len(numbers) - most} more" if len(numbers) > most else "")
+    """Positions of pages, in brackets after their count, runs of them as ``--pages`` takes them: ``4, 9, 12-20``."""
+    numbers = [page.position for page in pages]
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    # Two that follow each other are no run.
+    parts = [[span] if len(span) > 2 else [[number] for number in span] for span in spans]
+    flat = [span for part in parts for span in part]
+    said = [f"{span[0]}-{span[-1]}" if len(span) > 1 else str(span[0]) for span in flat[:most]]
+    left = sum(map(len, flat[most:]))
+    return ", ".join(said) + (f" and {left:,} more" if left else "")
+
+
+def alike(pages: Iterable[Page]) -> list[list[Page]]:
+    """Group pages that follow each other and share their source, status and reason, three at least; others alone."""
+    groups: list[list[Page]] = []
+    for page in pages:
+        last = groups[-1][-1] if groups else None
+        if (
+            last is not None
+            and last.position + 1 == page.position
+            and (last.source, last.status, last.reason) == (page.source, page.status, page.reason)
+        ):
+            groups[-1].append(page)
+        else:
+            groups.append([page])
+    return [part for group in groups for part in ([group] if len(group) > 2 else [[page] for page in group])]
 
 
 def not_ok(pages: Iterable[Page]) -> list[Page]:
@@ -130,16 +160,25 @@ def reason_of(page: Page) -> str:
     return " ".join(page.reason.split()) or _PLAIN_REASONS.get(page.status, f"The page is {page.status}.")
 
 
-def source_place(page: Page, pages: Sequence[Page]) -> str:
-    """Where a page stands among several sources, and what it is called there: ``b.pdf, page 2``; else nothing."""
+def source_place(group: Sequence[Page], pages: Sequence[Page]) -> str:
+    """Where pages stand among several sources, and what one is called there: ``b.pdf, page 2``; else nothing."""
+    page = group[0]
     parts = []
     if any(other.source != page.source for other in pages):
         parts.append(page.source)
-        if sum(other.source == page.source for other in pages) > 1 or page.number > 1:
+        if len(group) > 1:
+            parts.append(f"pages {page.number:,} to {group[-1].number:,}")
+        elif sum(other.source == page.source for other in pages) > 1 or page.number > 1:
             parts.append(f"page {page.number:,}")
-    if page.name:
+    if page.name and len(group) == 1:
         parts.append(page.name)
     return ", ".join(parts)
+
+
+def places(group: Sequence[Page]) -> str:
+    """``page 23``, ``pages 101 to 1,000``."""
+    first, last = group[0].position, group[-1].position
+    return f"page {first:,}" if len(group) == 1 else f"pages {first:,} to {last:,}"
 
 
 def pages_by_source(pages: Iterable[Page]) -> dict[str, list[Page]]:
@@ -158,6 +197,11 @@ def tries_line(page: Page) -> str:
     if asked == 2:  # twice
         return "asked twice; the better answer is kept"
     return f"asked {asked} times; the best answer is kept"
+
+
+def tries_title(page: Page) -> str:
+    """What the tries ended in: ``looping (gundam), then ok (base)``."""
+    return ", then ".join(f"{one.status} ({one.mode})" if one.mode else str(one.status) for one in page.tries)
 
 
 def is_blank(page: Page) -> bool:
