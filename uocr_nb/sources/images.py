@@ -57,7 +57,9 @@ _DAMAGE = (
     KeyError,
     IndexError,
     TypeError,
-    OverflowError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
 )
 """What Pillow raises on broken files, besides errors of its own kind."""
 
