@@ -9,10 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Time is never asserted: the machine may be busy.
+hypothesis.settings.register_profile("ours", deadline=None)
+hypothesis.settings.load_profile("ours")
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 

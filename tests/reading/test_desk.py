@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 from hypothesis import given
@@ -28,9 +29,18 @@ def test_an_engine_that_answers_at_once_gets_more_and_one_that_queues_does_not()
     for _ in range(200):
         for gate, first in ((quick, 0.1), (queued, 4.0)):
             fill(gate)
-            gate.answered(first, 6.0)
+            gate.answered(time.monotonic(), first, 6.0)
     assert int(quick.limit) == MOST
     assert 16 <= queued.limit <= start
+
+
+def test_requests_that_were_sent_before_a_step_say_nothing_about_it() -> None:
+    gate = Gate(16)
+    fill(gate)
+    sent = time.monotonic()
+    for _ in range(20):
+        gate.answered(sent, 0.1, 6.0)
+    assert gate.limit == 25.0, "one step for a wave of answers"
 
 
 def test_refusals_lower_the_number_once_for_each_wave_and_it_comes_back() -> None:
@@ -43,7 +53,7 @@ def test_refusals_lower_the_number_once_for_each_wave_and_it_comes_back() -> Non
     lowered = gate.limit
     for _ in range(400):
         gate.active = int(gate.limit)
-        gate.answered(0.1, 6.0)
+        gate.answered(time.monotonic(), 0.1, 6.0)
     assert gate.limit > lowered
     assert int(gate.limit) == MOST
 
@@ -67,7 +77,7 @@ def test_the_number_is_never_less_than_one_and_never_wild(events: list[tuple[str
         if kind == "busy":
             gate.refused(began=float("inf"), wait=0.0)
         else:
-            gate.answered(seconds * (0.01 if kind == "good" else 0.9), seconds)
+            gate.answered(time.monotonic(), seconds * (0.01 if kind == "good" else 0.9), seconds)
         assert 1 <= gate.limit <= max(MOST, 1.25 * slots)
 
 

@@ -101,7 +101,8 @@ async def ask(
     endpoint : Endpoint
         Where it goes.
     body : dict
-        The whole JSON body of a chat completion, made by the engine's profile.
+        The whole JSON body of a chat completion, made by the engine's profile. It is used up: once it is sent, its
+        pictures are taken out, so that they are not held while the answer comes.
     on_text : callable, optional
         Called with the text of each chunk as it arrives and the number of its tokens, on the background loop.
     watch : bool
@@ -124,6 +125,7 @@ async def ask(
             stream=True,
             extra_body={**body, "stream_options": {"include_usage": True}},
         ) as response:
+            _forget_pictures(body)
             async for chunk in response.iter_bytes():
                 before = stream.pieces
                 text = stream.feed(chunk)
@@ -149,6 +151,12 @@ async def ask(
         scores=tuple(stream.scores),
         first=first,
     )
+
+
+def _forget_pictures(body: dict[str, Any]) -> None:
+    for message in body["messages"]:
+        for part in message["content"]:
+            part.pop("image_url", None)
 
 
 @contextlib.contextmanager

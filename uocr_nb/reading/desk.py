@@ -26,8 +26,11 @@ _SPARE = 1.25
 _WAITED = 0.25
 """Share of a request's time spent before its first word, from which the engine is taken to be full."""
 
-_FULL = 0.6
+_FULL = 0.4
 """The same, from which it is taken to have more than it can do."""
+
+_GROWTH = 1.25
+"""By how much the number at once grows in one step."""
 
 _BACK = 0.7
 """What a refusal for too many requests leaves of the number at once."""
@@ -53,6 +56,7 @@ class Gate:
         self._ceiling: float | None = None
         self._held_until = 0.0
         self._lowered = 0.0
+        self._raised = 0.0
 
     def room(self, wanted: int | None, mine: int) -> bool:
         """Tell whether one more request may go out for a call that has `mine` of them under way.
@@ -78,16 +82,17 @@ class Gate:
         """Seconds for which the endpoint has asked to be left alone."""
         return max(0.0, self._held_until - time.monotonic())
 
-    def answered(self, first: float, seconds: float) -> None:
-        """Learn from an answer that took `seconds`, `first` of them before its first word.
+    def answered(self, began: float, first: float, seconds: float) -> None:
+        """Learn from an answer that took `seconds`, `first` before its first word; it was asked for at `began` (monotonic).
 
-        While the first word comes soon, the engine has room: one more at once for each answer doubles the number in
-        each round. When most of the time is waiting, it is taken back one by one.
+        While the first word comes soon, the engine has room and gets a quarter more at once; only a request that was
+        sent after one step tells whether there is room for the next. When much of the time is waiting, the number is
+        taken back bit by bit.
         """
         share = first / seconds if seconds > 0 else 1.0
-        full = self.active >= int(self._limit)
-        if share < _WAITED and full:
-            self._limit = min(self._limit + 1, max(MOST, self._least))
+        if share < _WAITED and began >= self._raised and self.active >= int(self._limit):
+            self._limit = min(max(self._limit + 1, self._limit * _GROWTH), max(MOST, self._least))
+            self._raised = time.monotonic()
         elif share > _FULL:
             self._limit = max(self._limit - 0.25, min(self._least * _SPARE, self._limit))
         if self._ceiling is not None:

@@ -194,7 +194,7 @@ class Queue:
         except client.RequestError as error:
             await self._refused(endpoint, window, error, began)
         else:
-            self._desk.gate(endpoint).answered(answer.first, answer.seconds)
+            self._desk.gate(endpoint).answered(began, answer.first, answer.seconds)
             self._answered.add(endpoint)
             endpoint.pages_read += len(window.items)
             await self._settle(endpoint, window, answer)
