@@ -83,7 +83,7 @@ class Gate:
         return max(0.0, self._held_until - time.monotonic())
 
     def answered(self, began: float, first: float, seconds: float) -> None:
-        """Learn from an answer: asked for at `began` (monotonic), it took `seconds`, `first` of them before its first word.
+        """Learn from an answer that was asked for at `began` (monotonic) and took `seconds`, `first` to its first word.
 
         While the first word comes soon, the engine has room and gets a quarter more at once; only a request that was
         sent after one step tells whether there is room for the next. When much of the time is waiting, the number is
