@@ -206,6 +206,18 @@ def test_a_picture_opened_from_a_file_of_several_pages_gives_all(renderer: Rende
         assert image.tell() == 2
 
 
+def test_a_picture_that_a_cell_shows() -> None:
+    from IPython.display import Image as Shown
+
+    assert resolve(Shown(data=PNG))[0].data == PNG
+
+
+def test_an_address_without_its_scheme_is_guessed() -> None:
+    with pytest.raises(SourceError) as caught:
+        resolve("l.example.org/a/x.pdf")
+    assert caught.value.next.startswith("%uocr https://l.example.org/a/x.pdf")
+
+
 def test_an_answer_of_a_web_client_names_its_content() -> None:
     answer = types.SimpleNamespace(content=PNG)
     with pytest.raises(SourceError, match="is not something") as caught:

@@ -244,6 +244,16 @@ def test_a_collection_names_its_first_books(library: Library, renderer: Renderer
     assert caught.value.next == "%uocr https://l.example/0"
 
 
+def test_a_collection_writes_no_line_to_paste(library: Library, renderer: Renderer) -> None:
+    odd = ["https://l.example/a\n!ls", "https://l.example/{x}", "javascript:x", "https://l.example/'"]
+    members = [{"id": one, "type": "Manifest", "label": {"en": ["\u202eB\x1b"]}} for one in odd]
+    library.routes["/top"] = Answer(json.dumps({"type": "Collection", "items": members}).encode())
+    with pytest.raises(SourceError) as caught:
+        opened(renderer, f"{library.url}/top")
+    assert caught.value.next == "Name the manifest of one book."
+    assert iiif.label_of(members[0]) == "B"
+
+
 def test_a_login_is_named(library: Library, renderer: Renderer) -> None:
     library.scans["a"] = Scan(info_status=401)
     source, _ = opened(renderer, library.manifest2([library.canvas2("1", library.resource2("a"))]))

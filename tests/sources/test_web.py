@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import gzip
 import io
 import itertools
@@ -81,6 +82,15 @@ def test_a_download_that_is_gone_is_fetched_again(site: Web, tmp_path: Path) -> 
             file.unlink()
         assert renderer.render(source, 1).sha256 == before.sha256
     assert len(site.asked) == 2
+
+
+def test_two_threads_share_one_download(site: Web, renderer: Renderer) -> None:
+    site.routes["/slow.png"] = Answer(iter([png()[:9], png()[9:]]), pause=0.2, length=len(png()))
+    (source,) = resolve(f"{site.url}/slow.png")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        opened = list(pool.map(renderer.open, [source] * 4))
+    assert [one.pages for one in opened] == [1] * 4
+    assert len(site.asked) == 1
 
 
 def test_nothing_is_sent_that_could_tell_who_asks(

@@ -38,6 +38,8 @@ _KEPT = 32
 _FRESH = 600.0
 """Seconds for which a download serves another run."""
 
+_UNKNOWN = 1_000_000
+
 _ROOM = 1.4
 """A picture may have so many times the wanted size before it is made smaller: what servers offer is seldom exact."""
 
@@ -98,9 +100,10 @@ class Canvases:
         """Fetch the picture of a canvas in a size of use, or find it here."""
         info = canvas.info or (self.info(canvas.service) if canvas.service is not None else None)
         spec = self._spec
-        if info is not None:
-            width, height = target(info.width, info.height, spec, spread=canvas.spread)
-            spec = replace(spec, max_pixels=min(spec.max_pixels, int(width * height * _ROOM * _ROOM)))
+        # A picture of unknown size is taken for a square: it has more room than a page needs, and still a bound.
+        size = (info.width, info.height) if info is not None else (_UNKNOWN, _UNKNOWN)
+        width, height = target(*size, spec, spread=canvas.spread)
+        spec = replace(spec, max_pixels=min(spec.max_pixels, int(width * height * _ROOM * _ROOM)))
         key = (canvas.address, canvas.service, canvas.region, self._spec)
         file = self._entry.pictures.get(key)
         notes = canvas.notes

@@ -59,7 +59,10 @@ def missing(path: Path, given: str) -> SourceError:
         what = f"{short(given)} cannot be looked at."
         return SourceError(what, f"There is no right to look into {folder}.", "Look at the rights of the folder.")
     except (OSError, ValueError):
-        return SourceError(what, f"There is no folder {folder}.", "Look at the path: %ls")
+        step = "Look at the path: %ls"
+        if re.fullmatch(r"(?:[\w-]+\.)+[a-z]{2,}/[\w./~%?=&+-]+", given):
+            step = f"%uocr https://{given}      (if it is an address)"
+        return SourceError(what, f"There is no folder {folder}.", step)
     lower = {unicodedata.normalize("NFC", name).casefold(): name for name in names}
     near = difflib.get_close_matches(unicodedata.normalize("NFC", path.name).casefold(), lower, n=3, cutoff=0.6)
     why = f"The folder {folder} has no file of that name."

@@ -145,8 +145,16 @@ def _from_figure(artist: Any, called: str) -> Source:
     return Source(called or "figure", "image", data=buffer.getvalue())
 
 
+def _from_display(shown: Any, called: str) -> Source:
+    """A picture that a cell shows."""
+    if not isinstance(shown.data, bytes):
+        raise _unknown(shown)
+    return _from_bytes(shown.data, called or PurePath(str(shown.filename or "picture")).name)
+
+
 _KINDS: tuple[tuple[str, str, Callable[[Any, str], Source]], ...] = (
     ("PIL.Image", "Image", _from_pil),
     ("numpy", "ndarray", from_array),
     ("matplotlib.artist", "Artist", _from_figure),
+    ("IPython.core.display", "Image", _from_display),
 )

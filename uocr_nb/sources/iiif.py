@@ -17,7 +17,7 @@ from uocr_nb.sources.iiif_image import Info, Service, as_info, service_of, servi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Book", "Canvas", "is_iiif", "is_presentation", "looks_like_json", "parse", "read"]
+__all__ = ["Book", "Canvas", "is_iiif", "is_presentation", "looks_like_json", "may_be_pasted", "parse", "read"]
 
 MOST_CANVASES = 20_000
 """Canvases of one manifest that are read."""
@@ -239,7 +239,7 @@ def _collection(data: dict[str, Any], name: str) -> SourceError:
         if isinstance(one, dict) and _id(one)
     ]
     books = [one for one in members if _type(one) != "collection"]
-    few = (books or members)[:_LISTED]
+    few = [one for one in books or members if may_be_pasted(_id(one))][:_LISTED]
     listed = "; ".join(f"{label_of(one) or 'without a name'} ({_id(one)})" for one in few)
     more = f" It lists {len(members):,}" + (f", the first are: {listed}." if few else ".")
     return SourceError(
@@ -249,10 +249,17 @@ def _collection(data: dict[str, Any], name: str) -> SourceError:
     )
 
 
+def may_be_pasted(address: str) -> bool:
+    """Tell whether an address may stand in a line to paste: whoever wrote a manifest must not write that line."""
+    return re.fullmatch(r"https?://[\w.~:/?#@!&()*+,;=%-]{1,300}", address, re.ASCII) is not None
+
+
 def label_of(data: Any) -> str:
     """The label of a manifest or canvas as one line: of any version, in English where there is a choice."""
     text = _text(data.get("label")) if isinstance(data, dict) else ""
-    text = " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).encode("utf-8", "replace").decode().split())
+    text = " ".join(
+        re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", " ", text).encode("utf-8", "replace").decode().split()
+    )
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 

@@ -18,7 +18,7 @@ from uocr_nb.sources.canvases import Canvases, Entry, Local, Place, as_json, bas
 from uocr_nb.sources.iiif_image import as_info, service_of_address
 from uocr_nb.sources.sniff import HEAD, describe, sniff
 from uocr_nb.sources.types import PageError, RenderSpec, Source
-from uocr_nb.support.fetch import Limits, fetch, host_of, shown_url
+from uocr_nb.support.fetch import Limits, fetch, host_of
 from uocr_nb.support.lines import stopped
 
 if TYPE_CHECKING:
@@ -213,11 +213,6 @@ def _manifest_in(url: str) -> str:
         given = parse_qsl(urlsplit(url).query)
     except ValueError:
         return ""
-    found = (
-        value for key, value in given if value.startswith(("http://", "https://")) and _NAMES_MANIFEST(key + value)
-    )
+    found = (value for key, value in given if iiif.may_be_pasted(value) and re.search(r"manifest|iiif", key + value))
     first = next(found, "")
-    return f"%uocr {shown_url(first, 500)}" if first else ""
-
-
-_NAMES_MANIFEST = re.compile(r"manifest|iiif").search
+    return f"%uocr {first}" if first else ""
