@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 import time
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
 
-from uocr_nb.sources import Renderer, resolve
+from uocr_nb.sources import Renderer, resolve, worker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +55,21 @@ def test_a_tiff_that_names_itself_as_its_next_page_has_one(renderer: Renderer, t
     (source,) = resolve(path)
     assert renderer.open(source).pages == 1
     assert renderer.render(source, 1).ink > 0
+
+
+@pytest.mark.parametrize("fault", [NotImplementedError("Unknown pixel flags 8"), RuntimeError("\n"), KeyError("a")])
+@pytest.mark.parametrize("number", [None, 3])
+def test_a_fault_that_nobody_foresaw_is_three_parts_too(fault: Exception, number: int | None) -> None:
+    class Files:
+        def get(self, _request: dict[str, Any]) -> None:
+            raise fault
+
+    request = {"do": "open", "name": "odd.dds", **({} if number is None else {"do": "render", "number": number})}
+    answer = worker._answer(request, Files())  # type: ignore[arg-type]
+    what, why, step = answer["error"]
+    assert "odd.dds" in what
+    assert why.endswith(".")
+    assert "\n" not in why
+    assert "Error" not in why
+    assert step
+    assert answer["page"] is (number is not None)

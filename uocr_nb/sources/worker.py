@@ -123,8 +123,17 @@ def _answer(request: dict[str, Any], files: _Files) -> dict[str, Any]:
     except OSError as error:
         return {"error": [f"{name} cannot be read.", f"{error.strerror or error}.", "Look at the file's rights."]}
     except Exception as error:  # noqa: BLE001 - one bad page must not end the process
-        what = f"Page {request['number']} of {name} cannot be drawn." if "number" in request else f"{name} is broken."
-        return {"error": [what, f"{type(error).__name__}: {error}", "Read the others with --pages."], "page": True}
+        return _unforeseen(request, error)
+
+
+def _unforeseen(request: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """Tell of a fault that a decoder has in words of its own; they are cut, and its class says nothing to a reader."""
+    name, number = request["name"], request.get("number")
+    what = f"{name} cannot be opened." if number is None else f"Page {number} of {name} cannot be drawn."
+    told = " ".join(str(error).split()).rstrip(".")[:200]
+    why = f"It is damaged, or holds something that is not known here{f' ({told})' if told else ''}."
+    step = "Save it as PDF or PNG in the program that made it, and name that file."
+    return {"error": [what, why, step], "page": number is not None}
 
 
 def _resident() -> int | None:
