@@ -16,7 +16,6 @@ from uocr_nb.magics.options import add_reading_arguments, joined, reading_option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from uocr_nb.document.model import Document
 
 __all__ = ["main"]
 
@@ -129,6 +128,7 @@ def _ocr(asked: argparse.Namespace) -> int:
     from uocr_nb.exports import check_target  # noqa: PLC0415
     from uocr_nb.reading.pipeline import ocr  # noqa: PLC0415 - brings the clients
     from uocr_nb.serving.start import serve  # noqa: PLC0415
+    from uocr_nb.views.words import summary_line  # noqa: PLC0415
 
     password = None
     if asked.password_env:
@@ -149,7 +149,7 @@ def _ocr(asked: argparse.Namespace) -> int:
             **reading_options(asked),
         )
         written = document.save(asked.output)
-    print(f"{written}: {_counts(document)}")
+    print(f"{written}: {summary_line(document.pages)}")
     return 0 if set(document.status) <= {"ok"} else _FAILED
 
 
@@ -193,7 +193,3 @@ def _doctor(asked: argparse.Namespace) -> int:
 
     print(report(ask_hub=not asked.offline))
     return 0
-
-
-def _counts(document: Document) -> str:
-    return ", ".join(f"{count} {status}" for status, count in document.status.most_common())
