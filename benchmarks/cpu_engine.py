@@ -1,9 +1,10 @@
-"""Seconds a page and peak memory of the CPU endpoint, beside a bare, warm rapidocr call on the same pages.
+"""Seconds a page and peak memory of the CPU endpoint, beside a bare, warm rapidocr call and Tesseract.
 
     python benchmarks/cpu_engine.py FOLDER [--rounds 3] [--threads N] [--low-memory]
 
-FOLDER holds page images. Bare and served calls take turns, so that whatever else the machine does hits both;
-the ratio is what to trust, not the seconds. OpenVINO is used by both sides where it is installed.
+FOLDER holds page images (`python benchmarks/corpus.py 10 FOLDER` makes some). All take turns, so that whatever else the
+machine does hits each; the ratio is what to trust, not the seconds. The endpoint and the bare call use OpenVINO
+where it is installed. Tesseract is a program (`apt-get install tesseract-ocr`); without it its column is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import base64
 import importlib.util
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -81,6 +83,16 @@ def ask(client: httpx2.Client, page: Path) -> None:
     client.post("/chat/completions", json=body | {"skip_special_tokens": False}).raise_for_status()
 
 
+def tesseract(page: Path, threads: int) -> None:
+    """Have Tesseract read one page as it comes, with the same threads."""
+    subprocess.run(
+        ["tesseract", str(page), "-"],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"OMP_THREAD_LIMIT": str(threads)},
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,7 +106,10 @@ def main() -> None:
     backend = "openvino" if openvino else "onnxruntime"
     bare = bare_engine(options.threads, backend)
     child, url = start(options.threads, low_memory=options.low_memory)
-    seconds: dict[str, dict[str, list[float]]] = {page.name: {"bare": [], "served": []} for page in pages}
+    kinds = ["bare", "served", *(["tesseract"] if shutil.which("tesseract") else [])]
+    if len(kinds) == 2:
+        print("Tesseract is not installed; its column is left out.")
+    seconds: dict[str, dict[str, list[float]]] = {page.name: {kind: [] for kind in kinds} for page in pages}
     client = httpx2.Client(base_url=url, headers={"Authorization": "Bearer bench"}, timeout=600, trust_env=False)
     with client:
         bare(np.asarray(Image.open(pages[0]).convert("RGB"))[:, :, ::-1])
@@ -106,19 +121,22 @@ def main() -> None:
                 between = time.perf_counter()
                 ask(client, page)
                 seconds[page.name]["bare"].append(between - began)
-                seconds[page.name]["served"].append(time.perf_counter() - between)
+                after = time.perf_counter()
+                seconds[page.name]["served"].append(after - between)
+                if "tesseract" in kinds:
+                    tesseract(page, options.threads)
+                    seconds[page.name]["tesseract"].append(time.perf_counter() - after)
     peak = peak_mb(child.pid)
     child.communicate()
     print(f"{backend}, {options.threads} threads, {os.cpu_count()} cores, low memory: {options.low_memory}")
-    middles: dict[str, list[float]] = {"bare": [], "served": []}
+    middles: dict[str, list[float]] = {kind: [] for kind in kinds}
     for name, both in seconds.items():
         for kind, values in both.items():
             middles[kind].append(statistics.median(values))
-        one, other = middles["bare"][-1], middles["served"][-1]
-        print(f"{name:<24} bare {one:6.2f} s   served {other:6.2f} s   ratio {other / one:5.2f}")
+        each = "   ".join(f"{kind} {values[-1]:6.2f} s" for kind, values in middles.items())
+        print(f"{name:<24} {each}   served / bare {middles['served'][-1] / middles['bare'][-1]:5.2f}")
     ratios = [b / a for a, b in zip(middles["bare"], middles["served"], strict=True)]
-    print(f"median a page: bare {statistics.median(middles['bare']):.2f} s, "
-          f"served {statistics.median(middles['served']):.2f} s")  # fmt: skip
+    print("median a page: " + ", ".join(f"{kind} {statistics.median(middles[kind]):.2f} s" for kind in kinds))
     print(f"all pages: served / bare = {sum(middles['served']) / sum(middles['bare']):.2f}; "
           f"median ratio {statistics.median(ratios):.2f}; peak {peak and round(peak)} MB")  # fmt: skip
 
