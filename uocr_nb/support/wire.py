@@ -71,7 +71,7 @@ class Limits:
     redirects: int = 5
     tries: int = 3
     patience: float = 60.0
-    gap: float = 0.1
+    gap: float = 0.05
 
 
 class FetchError(SourceError):
