@@ -56,6 +56,8 @@ def test_formulas(text: str, parts: list[tuple[str, str]] | list[str]) -> None:
         ("1, 2, 3", "1, 2, 3"),
         ("12 345", "12 345"),
         ("1. 2. 3", "1.2. 3"),
+        ("3 6 . 5 + 0. 0 0 1", "36.5 + 0.001"),
+        ("1 23 4", "1 23 4"),
         ("x ^ 2 3 4", "x^2 3 4"),
         ("\\frac 1 2 3", "\\frac 1 2 3"),
         ("\\times 1 0", "\\times 10"),
@@ -131,6 +133,7 @@ def test_dangerous_and_broken_formulas_are_shown_as_they_were_written(formula: s
         ("\\mbox{if } x \\ge 1. 2", "if\xa0x≥1.2"),
         ("\\begin{equation} x \\nonumber \\end{equation}", "x"),
         ("\\operatorname{argmax} \\text{<b> }", "argmax<b>\xa0"),
+        ("x \\vspace{1em} \\underline{\\hspace {2 c m}}", "x\u0332"),
         ("中文 + \\widetilde{x}", "中文+x~"),
     ],
 )

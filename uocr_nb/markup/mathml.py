@@ -17,8 +17,10 @@ _OTHER_NAMES = (
     (re.compile(r"\\(begin|end)\s*\{split\}"), r"\\\1{aligned}"),
     (re.compile(r"\\(begin|end)\s*\{(?:eqnarray|flalign|alignat)\*\}"), r"\\\1{align*}"),
     (re.compile(r"\\(?:nonumber|notag|hfill|allowbreak|displaylimits|protect)(?![A-Za-z])"), ""),
+    (re.compile(r"\\vspace\*?\s*\{[^{}]*\}"), ""),
     (re.compile(r"\\smallint(?![A-Za-z])"), r"\\int"),
 )
+_LENGTH = re.compile(r"\\hspace\*?\s*\{[^{}]*\}")
 _TEXT_ESCAPE = re.compile(r"\\([^A-Za-z])")
 
 
@@ -41,6 +43,7 @@ def to_mathml(tex: str, display: bool) -> str | None:  # noqa: FBT001 - inline o
     bare = _NUMBERED.sub(r"\\\1{\2*}", _TAG.sub("", tex))
     for pattern, other in _OTHER_NAMES:
         bare = pattern.sub(other, bare)
+    bare = _LENGTH.sub(lambda found: "".join(found[0].split()), bare)
     if "\\tag" in bare:
         return None
     converter = math_core.LatexToMathML(fancy_error=False, allow_unreliable_rendering=True, max_expansions=10)

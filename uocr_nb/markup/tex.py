@@ -26,6 +26,8 @@ _MAX_NEGATIVE = 40
 _EMS = (-1.0, 12.0)
 """Lengths that a formula may ask for."""
 
+_NUMBER_KINDS = re.compile(r"(?<!d)d(?:sd)*(?:s?\.s?d(?:sd)*)?(?!d)")
+"""Digits that stand alone, and one point, as `_kind` tells them."""
 _REPLACED = {"\\coloneqq": ":=", "\\eqqcolon": "=:"}
 """As the model's own post-processing does it."""
 _TOKEN = re.compile(r"\\[A-Za-z]++\*?|\\.|\s++|[^\\\s]|\\", re.DOTALL)
@@ -135,28 +137,23 @@ def _between(space: str, before: str, after: str) -> str:
 
 def _inside_numbers(read: list[str]) -> set[int]:
     """Places of the spaces inside numbers whose digits stand alone."""
-    gone: set[int] = set()
-    at = 0
-    while at < len(read):
-        if not _digit(read, at):
-            at += 1
-            continue
-        start, spaces, alone, pointed = at, [], True, False
-        while True:
-            at += 1
-            if at < len(read) and read[at] == "." and not pointed and _digit(read, at - 1):
-                pointed = True
-                at += 1
-            if at < len(read) and read[at].isspace() and _digit(read, at + 1):
-                spaces.append(at)
-                at += 1
-            elif _digit(read, at):
-                alone = alone and read[at - 1] == "."
-            else:
-                break
-        if alone and spaces and _free(read, start):
-            gone.update(spaces)
-    return gone
+    kinds = "".join(map(_kind, read))
+    return {
+        place
+        for found in _NUMBER_KINDS.finditer(kinds)
+        if _free(read, found.start())
+        for place in range(found.start(), found.end())
+        if kinds[place] == "s"
+    }
+
+
+def _kind(token: str) -> str:
+    """D for a digit, s for a space within a line, the point itself, x for all else."""
+    if len(token) == 1 and "0" <= token <= "9":
+        return "d"
+    if token.isspace():
+        return "x" if "\n" in token else "s"
+    return {".": "."}.get(token, "x")
 
 
 def _inside_words(read: list[str]) -> set[int]:
@@ -176,10 +173,6 @@ def _inside_words(read: list[str]) -> set[int]:
             gone.update(range(first + 1, at, 2))
         at += 1
     return gone
-
-
-def _digit(read: list[str], at: int) -> bool:
-    return at < len(read) and len(read[at]) == 1 and "0" <= read[at] <= "9"
 
 
 def _letter(read: list[str], at: int) -> bool:
