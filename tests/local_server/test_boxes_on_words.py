@@ -154,7 +154,8 @@ def check(page: Page) -> None:
         found = block.pixels(page.size)
         assert found is not None
         true = tuple(part * side for part, side in zip(truth(word), (*page.size, *page.size), strict=True))
-        assert overlap(found, true) >= 0.6, (word, found, true)  # type: ignore[arg-type]
+        # The engine puts a third of the height of large letters around them.
+        assert overlap(found, true) >= 0.5, (word, found, true)  # type: ignore[arg-type]
         # The ink in the picture that is shown lies there too, and not only where it should.
         around = (found[0] - 20, found[1] - 20, found[2] + 20, found[3] + 20)
         ink = shown.crop(around).point(lambda level: 255 * (level < 110)).getbbox()

@@ -15,7 +15,7 @@ from PIL import Image, ImageFile
 from uocr_nb.errors import SourceError
 from uocr_nb.sources.jpeg import stripped
 from uocr_nb.sources.pdf import Drawn
-from uocr_nb.sources.pixels import MIN_SIDE, flat, is_turned, padded, slim, upright, within
+from uocr_nb.sources.pixels import MIN_SIDE, flat, orientation, padded, slim, upright, within
 from uocr_nb.sources.sizing import bounded
 from uocr_nb.sources.sniff import HEAD, is_heic, variant
 from uocr_nb.sources.types import MAX_PIXELS, PageError
@@ -28,7 +28,7 @@ __all__ = ["PictureFile"]
 # The bound on pixels is our own (below): it knows what a mode costs, and lets an honest large scan pass.
 Image.MAX_IMAGE_PIXELS = None
 
-_MAX_BYTES = 800_000_000
+_MAX_BYTES = 680_000_000
 """Decoded pictures larger than this are refused by their header, before anything is decoded."""
 
 _COST = {"1": 2, "L": 1, "P": 5, "I;16": 5, "I;16B": 5, "I": 9, "F": 9, "RGBA": 8, "LA": 12, "PA": 12}
@@ -135,8 +135,8 @@ class PictureFile:
         frame = self._load(number, max_pixels)
         notes = ["The file is damaged or ends early; the part that could be decoded is shown."] if frame.damaged else []
         original = self._untouched(frame, max_pixels)
-        orientation = int(frame.image.info.get("original_orientation") or 1) if self._heic else None
-        image = within(flat(upright(frame.image, orientation), notes), max_pixels)
+        # Scaled before it is turned: turning takes as much memory as the picture.
+        image = upright(within(flat(frame.image, notes), max_pixels), self._orientation(frame.image))
         if frame.damaged and _is_flat(image):
             raise PageError(
                 f"Page {number} of {self._name} cannot be decoded.",
@@ -159,6 +159,9 @@ class PictureFile:
             image = padded(image)
         quality = 95 if self._format in _JPEGS else 92
         return Drawn(image, None, notes, quality=quality, original=original, sure=not frame.damaged)
+
+    def _orientation(self, image: Any) -> int:
+        return int(image.info.get("original_orientation") or 1) if self._heic else orientation(image)
 
     def _open(self) -> Any:
         try:
@@ -245,7 +248,7 @@ class PictureFile:
             or image.size != frame.size
             or min(image.size) < MIN_SIDE
             or bounded(image.width, image.height, max_pixels) < 1
-            or is_turned(image)
+            or self._orientation(image) != 1
         ):
             return None
         data = stripped(self._path.read_bytes())

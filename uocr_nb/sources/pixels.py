@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 from typing import Any
 
 from PIL import Image, ImageCms
@@ -12,7 +13,7 @@ from uocr_nb.sources.encode import ink_share
 from uocr_nb.sources.sizing import bounded
 from uocr_nb.sources.types import MAX_SIDE
 
-__all__ = ["MIN_SIDE", "flat", "is_turned", "padded", "slim", "upright", "within"]
+__all__ = ["MIN_SIDE", "flat", "orientation", "padded", "slim", "upright", "within"]
 
 MIN_SIDE = 32
 """Engines refuse slimmer pictures; white is added to reach it."""
@@ -21,6 +22,10 @@ _ORIENTATION = 0x0112
 
 _PHOTOMETRIC, _SAMPLE_FORMAT = 262, 339
 """TIFF tags: 0 is white; 1 is unsigned, 2 signed, 3 floating point."""
+
+_HALF = 0.7
+"""Below this factor of the sides a picture is halved (or divided by 3, ...); what is left is still more than a mode
+looks at."""
 
 _ROWS = 256
 """Rows that are scaled at a time, so that the numbers between take little memory."""
@@ -37,21 +42,16 @@ _TURNS = {
 """EXIF orientation -> what makes the picture upright (Pillow has turned TIFF frames already when it loads them)."""
 
 
-def _orientation(image: Any) -> int:
+def orientation(image: Any) -> int:
     """Read the EXIF orientation (1 when there is none); a broken EXIF part must not cost the picture."""
     with contextlib.suppress(Exception):
         return int(image.getexif().get(_ORIENTATION, 1))
     return 1
 
 
-def is_turned(image: Any) -> bool:
-    """Tell whether a viewer turns or mirrors `image`."""
-    return _orientation(image) in _TURNS
-
-
-def upright(image: Any, orientation: int | None = None) -> Any:
-    """Turn `image` as a viewer shows it; `orientation` where it is known better than from the picture itself."""
-    turn = _TURNS.get(_orientation(image) if orientation is None else orientation)
+def upright(image: Any, turned: int) -> Any:
+    """Turn `image`, whose orientation is `turned`, as a viewer shows it."""
+    turn = _TURNS.get(turned)
     return image if turn is None else image.transpose(turn)
 
 
@@ -133,9 +133,12 @@ def within(image: Any, max_pixels: int) -> Any:
     factor = bounded(image.width, image.height, max_pixels, MAX_SIDE)
     if factor == 1:
         return image
-    size = max(1, int(image.width * factor)), max(1, int(image.height * factor))
     grey = image.convert("L") if image.mode == "1" else image
-    return grey.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    if factor < _HALF:
+        # Whole steps need next to no memory beside the picture, which may be all that there is.
+        return grey.reduce(math.ceil(1 / factor))
+    size = max(1, int(image.width * factor)), max(1, int(image.height * factor))
+    return grey.resize(size, Image.Resampling.LANCZOS)
 
 
 def slim(what: str, side: int) -> str:
