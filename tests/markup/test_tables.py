@@ -7,10 +7,11 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
-from uocr_nb.document.model import Block, Page
+from uocr_nb.document.model import Block, Document, Page
 from uocr_nb.markup.markdown import page_markdown
-from uocr_nb.markup.safe_html import clean_table, escape, visible
+from uocr_nb.markup.safe_html import clean_mathml, clean_table, escape, visible
 from uocr_nb.markup.tables import page_tables, parse_table, pipe_table, split_tables, table_html
 
 SPANS = (
@@ -128,6 +129,41 @@ def test_any_markup_becomes_a_safe_table(markup: str) -> None:
     assert [[c.text.split() for c in row] for row in again.rows if row] == [
         [visible(c.text).split() for c in row] for row in grid.rows if row
     ]
+
+
+PIECES = [
+    "<table>", "</table>", "<tr>", "<td>", "<th rowspan=3>", '<td colspan="9e9" onclick=x style=x>', "<svg>", "</svg>",
+    "<math><mtext>", "<mglyph>", "<style>", "</style>", "<noscript>", "<title>", "<textarea>", "<xmp>", "<template>",
+    "<img src=x onerror=a>", "<script>", "</script>", "<a href=javascript:1>", "<iframe srcdoc=x>", "<!--", "-->",
+    "<![CDATA[", "]]>", "<p>", "</p>", "<br/>", "<sub>", "</sub>", "<form>", "<input>", "<plaintext>",
+    "<annotation-xml encoding=text/html>",
+    "&lt;img src=x onerror=a&gt;", "&#0;", "\x00", "'", '"', ">", "<", "=", "`", "<frameset>", "<select>", "<caption>",
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join))
+def test_any_html_is_cleaned(markup: str) -> None:
+    for clean, allowed in (
+        (clean_table, {"table", "tr", "td", "th", "br", "sub", "sup"}),
+        (clean_mathml, {"math", "mtext"}),
+    ):
+        cleaned = clean(markup)
+        assert clean(cleaned) == cleaned
+        for element in etree.HTML(f"<body>{cleaned}<hr></body>").find("body").iter():
+            assert element.tag in allowed | {"body", "hr", "tbody", "p"}
+            assert set(element.keys()) <= {"rowspan", "colspan"}
+
+
+def test_text_is_kept_in_its_logical_order() -> None:
+    arabic, hebrew = "السعر 25 درهم (تقريبا)", "שלום עולם, 1. 2"
+    table = f"<table><tr><td>{arabic}</td><td>{hebrew}</td></tr></table>"
+    made = Page(1, 1, "a", (9, 9), (Block("text", f"{arabic}\n{hebrew}"), Block("table", table)))
+    assert made.text == f"{arabic}\n{hebrew}\n\n{arabic}\t{hebrew}"
+    assert made.markdown == f"{arabic}  \n{hebrew}\n\n{table}"
+    shown = etree.HTML(Document([made]).to_html())
+    assert {element.get("dir") for element in shown.xpath("//*[contains(@class, 'uo-text')] | //table")} == {"auto"}
+    assert arabic in "".join(shown.itertext())
 
 
 def test_text_around_tables_is_kept() -> None:
