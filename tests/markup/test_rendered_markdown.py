@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -152,3 +153,22 @@ def test_lists_stay_lists() -> None:
     )
     assert [tag for tag, _ in seen.tags].count("li") == 5
     assert seen.text.split() == list("abcde")
+
+
+CELLS = st.lists(
+    st.one_of(
+        st.sampled_from([*HOSTILE, "|", "\\|", "\\( a | b \\)", "\\(\\|x\\|\\)", "\\( ` | \\)"]), st.text(max_size=3)
+    )
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=st.lists(st.lists(CELLS.map("".join), min_size=2, max_size=2), min_size=2, max_size=4))
+def test_a_pipe_table_has_its_columns(rows: list[list[str]]) -> None:
+    cells = "</tr><tr>".join("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    written = block_markdown(Block("table", f"<table><tr>{cells}</tr></table>"), tables="pipe")
+    for name in ("github", "mistune"):
+        tags = [tag for tag, _ in rendered(name, written).tags]
+        drawn = tags.count("tr")
+        assert drawn - len(rows) in (0, 1), (name, written)  # with an empty head where the first row is no head
+        assert tags.count("td") + tags.count("th") == 2 * drawn, (name, written)

@@ -149,10 +149,10 @@ def test_any_html_is_cleaned(markup: str) -> None:
         (clean_mathml, {"math", "mtext"}),
     ):
         cleaned = clean(markup)
-        assert clean(cleaned) == cleaned
-        for element in etree.HTML(f"<body>{cleaned}<hr></body>").find("body").iter():
-            assert element.tag in allowed | {"body", "hr", "tbody", "p"}
-            assert set(element.keys()) <= {"rowspan", "colspan"}
+        for shown in (cleaned, clean(cleaned)):
+            for element in etree.HTML(f"<body>{shown}<hr></body>").find("body").iter():
+                assert element.tag in allowed | {"body", "hr", "tbody", "p"}
+                assert set(element.keys()) <= {"rowspan", "colspan"}
 
 
 def test_text_is_kept_in_its_logical_order() -> None:
