@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         ("  a.pdf   b.pdf ", ["a.pdf", "b.pdf"]),
         ('"two words.pdf" -o doc', ["two words.pdf", "-o", "doc"]),
         ("'it is.pdf'", ["it is.pdf"]),
+        ("l'atlas.pdf d'or.pdf", ["l'atlas.pdf", "d'or.pdf"]),
+        ("--save='a b.md' https://host/it's", ["--save=a b.md", "https://host/it's"]),
         ("report{2}.pdf", ["report{2}.pdf"]),
         ("{d['a b']} --pages 1", ["{d['a b']}", "--pages", "1"]),
         ("{[x for x in {1, 2}]}", ["{[x for x in {1, 2}]}"]),

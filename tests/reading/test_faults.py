@@ -6,7 +6,7 @@ import asyncio
 import base64
 import io
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from page_script import PAGE, Script, picture, read
@@ -16,6 +16,9 @@ from scripted import Engine, Reply, engine
 import uocr_nb as uocr
 from uocr_nb.document.model import Status
 from uocr_nb.errors import EndpointError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_an_endpoint_that_goes_away_is_waited_for_and_each_page_comes_once() -> None:
@@ -173,3 +176,15 @@ def test_two_endpoints_share_the_pages_and_one_finishes_what_the_other_leaves() 
     assert document.status == {Status.OK: 10}
     assert both[1].asked.total() >= 1
     assert sum(both[0].asked.values()) == 10
+
+
+def test_a_retry_reads_what_could_not_be_opened_before(tmp_path: Path) -> None:
+    good, late = tmp_path / "good.png", tmp_path / "late.tiff"
+    picture(1).save(good)
+    late.write_bytes(b"II*\0 not there yet")
+    with engine(Script()) as running, uocr.serve(running.url) as endpoint:
+        document = uocr.ocr([good, late], endpoint=endpoint, progress=False)
+        assert [page.status for page in document.pages] == [Status.OK, Status.FAILED]
+        picture(2).save(late)
+        document.retry(endpoint)
+    assert document.status == {Status.OK: 2}, document.page(2).reason

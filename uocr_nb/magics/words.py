@@ -48,7 +48,8 @@ def _word(line: str, at: int) -> tuple[str, int]:
     parts: list[str] = []
     while at < len(line) and not line[at].isspace():
         char = line[at]
-        if char in "\"'":
+        # Behind a letter it is an apostrophe, as in l'atlas.pdf or an address.
+        if char == '"' or (char == "'" and not line[at - 1 : at].isalnum()):
             end = line.find(char, at + 1)
             if end < 0:
                 raise OptionError(

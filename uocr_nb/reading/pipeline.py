@@ -254,15 +254,16 @@ def retry(document: Document, endpoint: Any = None) -> None:
     Kept answers are passed over. What it costs is added to the document's `meta`, and each reading to `Page.tries`.
     """
     bad = [page for page in document.pages if page.status is not Status.OK]
-    for page in bad:
-        if page.origin is None:
-            raise SourceError(
-                f"Page {page.position} cannot be asked for again.",
-                "The document does not know where its page image came from.",
-                "Read the source again: uocr_nb.ocr(...)",
-            )
+    known = [page for page in bad if page.origin is not None]
     if not bad:
         return
+    if not known:
+        raise SourceError(
+            f"Page {bad[0].position} cannot be asked for again.",
+            "The document does not know where its page image came from.",
+            "Read the source again: uocr_nb.ocr(...)",
+        )
+    bad = known
     spec = bad[0].origin[1]
     options = Options.checked(
         mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=_max_tokens(document), blank=True, cache=False

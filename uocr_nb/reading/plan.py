@@ -145,7 +145,8 @@ def open_source(
     """
     if opened is None:
         reason = f"{error.what} {error.why}".strip() if error else ""
-        stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason)
+        origin = (source, spec_of(options))
+        stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason, origin=origin)
         return [Item(position, source, 1, failed=stand_in)]
     # A single picture has no pages to choose from, so that `--pages 2-3` may stand beside a folder of both.
     spec = options.pages if opened.pages > 1 or opened.kind == "pdf" else None

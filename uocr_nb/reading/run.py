@@ -99,6 +99,7 @@ class Run:
         except ExceptionGroup as group_error:
             raise group_error.exceptions[0] from None
         finally:
+            self._supply.stop()
             self.tally.stop()
             tell(End)
         self._supply.raise_if_unreadable()

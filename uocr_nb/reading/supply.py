@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class Supply:
         self._options = options
         self._opened: list[list[Item]] = [[item] for item in items]
         self._failed = 0
+        self._stop = threading.Event()
         self._done = 0
 
     @property
@@ -75,7 +77,7 @@ class Supply:
 
     async def _open(self, source: Source) -> list[Item]:
         try:
-            opened = await asyncio.to_thread(default_renderer().open, source)
+            opened = await asyncio.to_thread(default_renderer().open, source, stop=self._stop)
         except SourceError as error:
             self.unreadable.append(error)
             if len(self._sources) == 1:
@@ -98,11 +100,15 @@ class Supply:
             When it cannot be drawn.
         """
         try:
-            image = await asyncio.to_thread(default_renderer().render, item.source, item.number, spec)
+            image = await asyncio.to_thread(default_renderer().render, item.source, item.number, spec, stop=self._stop)
         except SourceError as error:
             self.unreadable.append(error)
             raise
         return replace(image, notes=(*item.notes, *image.notes)) if item.notes else image
+
+    def stop(self) -> None:
+        """End downloads that are under way: nobody waits for them any more."""
+        self._stop.set()
 
     def rest(self) -> list[Item]:
         """A page for each source that was not opened any more."""
