@@ -371,3 +371,26 @@ def test_a_damaged_picture_is_never_blank(renderer: Renderer, encode: Encode) ->
     except PageError:
         return
     assert not page.blank
+
+
+def hurt_avif(encode: Encode) -> bytes:
+    """The coded picture replaced by noise: its decoder raises a RuntimeError."""
+    data = encode(Image.effect_noise((300, 200), 90), "AVIF")
+    coded = data.index(b"mdat") + 24
+    return data[:coded] + np.random.default_rng(0).bytes(len(data) - coded)
+
+
+def hurt_dds(encode: Encode) -> bytes:
+    """A pixel format without a flag: a NotImplementedError."""
+    data = encode(Image.new("RGB", (30, 20)), "DDS")
+    return data[:80] + bytes(4) + data[84:]
+
+
+@pytest.mark.parametrize("hurt", [hurt_avif, hurt_dds])
+def test_whatever_a_decoder_raises_is_told_in_plain_words(
+    renderer: Renderer, encode: Encode, hurt: Callable[[Encode], bytes]
+) -> None:
+    with pytest.raises(SourceError, match="cannot be") as caught:
+        draw(renderer, hurt(encode))
+    assert "damaged or cut off" in caught.value.why
+    assert "Error" not in str(caught.value)

@@ -331,3 +331,25 @@ def test_text_without_its_font_is_not_taken_for_blank(renderer: Renderer, raw_pd
     page = draw(renderer, raw_pdf(BOX, f"{rules} BT 3 Tr /F 40 Tf 50 150 Td (Hello) Tj ET"))
     assert not page.blank
     assert "text that its picture does not show" in page.notes[0]
+
+
+@pytest.mark.parametrize("part", [0.35, 0.5, 0.65, 0.8])
+def test_a_file_cut_off_tells_what_is_lost(renderer: Renderer, make_pdf: Make, part: float) -> None:
+    path = make_pdf(pages=6)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * part)])
+    refused = None
+    lost = read = 0
+    try:
+        found = opened(renderer, path)
+        assert "was damaged and repaired" in found.notes[0]
+        for number in range(1, found.pages + 1):
+            try:
+                draw(renderer, path, number)
+                read += 1
+            except PageError:
+                lost += 1
+        said = any("says that it has 6 pages" in note for note in found.notes)
+        assert read + lost == 6 or said
+    except SourceError as error:
+        refused = error
+    assert refused is None or "damaged" in refused.why

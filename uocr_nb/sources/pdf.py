@@ -149,11 +149,13 @@ class PdfFile:
         bitmap = page.render(scale=way.scale, prefer_bgrx=True, rev_byteorder=True, may_draw_forms=True)
         image = bitmap.to_pil()
         drawn = Drawn(image, round(way.dpi, 2), [], hold=bitmap, sure=self._sound and way.dpi >= _COARSE)
-        drawn.hidden = partial(self._hidden, number, flat=_is_flat(image))
+        drawn.hidden = partial(self._hidden, number, image)
         return _fitted(drawn, way, (width * unit, height * unit))
 
-    def _hidden(self, number: int, *, flat: bool) -> str:
-        """Tell what a page has that nothing is seen of; `flat`: it came out as one plain surface."""
+    def _hidden(self, number: int, image: Image) -> str:
+        """Tell what a page has that nothing is seen of in `image`."""
+        # A scan of an empty sheet has been decoded; one plain surface may be all that came of a broken one.
+        flat = _is_flat(image)
         page = self._page(number)
         try:
             kinds = set()
