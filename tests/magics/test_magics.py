@@ -183,8 +183,12 @@ def test_save_writes_one_file_a_source(shell: Any, server: Any, page: Path, tmp_
 
 
 def test_an_interrupt_keeps_the_pages_and_says_how_to_go_on(shell: Any, page: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
     for n in range(2, 6):
-        (tmp_path / f"page{n}.png").write_bytes(page.read_bytes())
+        # No two alike, or one answer would be kept for all.
+        with Image.open(page) as first:
+            first.rotate(n, fillcolor="white").save(tmp_path / f"page{n}.png")
     gate = threading.Event()
     main = threading.main_thread()
 

@@ -11,7 +11,7 @@ from PIL import Image
 from scripted import Reply, engine
 
 import uocr_nb as uocr
-from uocr_nb.document.model import Status
+from uocr_nb.document.model import Block, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +93,34 @@ def test_a_retry_is_recorded_and_charged() -> None:
     assert page.status is Status.OK
     assert [one.kept for one in page.tries] == [False, False, True]
     assert document.meta["requests"] == 3
+
+
+def test_a_retry_of_pages_that_are_named_asks_for_those_alone() -> None:
+    script = Script()
+    with engine(script) as running, uocr.serve(running.url) as endpoint:
+        document = uocr.ocr([picture(n) for n in range(1, 5)], endpoint=endpoint, progress=False)
+        document.retry(endpoint, pages=[2, 4])
+        assert script.asked == {1: 1, 2: 2, 3: 1, 4: 2}
+        document.retry(endpoint, pages=1)
+        assert script.asked[1] == 2
+        with pytest.raises(IndexError, match="no page 9"):
+            document.retry(endpoint, pages=9)
+
+
+def test_doubts_list_bad_pages_first_and_then_the_least_sure_blocks() -> None:
+    pages = [
+        uocr.Page(1, 1, "a", (9, 9), (Block("text", "sure", None, 0.99), Block("text", "hm\nhm", None, 0.4))),
+        uocr.Page(2, 2, "a", (9, 9), status=Status.EMPTY, reason="The answer is empty."),
+        uocr.Page(3, 3, "a", (9, 9), (Block("text", "less", None, 0.2), Block("text", "unknown"))),
+    ]
+    doubts = uocr.Document(pages).doubtful()
+    assert [(doubt.page, doubt.block) for doubt in doubts] == [(2, None), (3, 1), (1, 2)]
+    assert repr(doubts).splitlines() == [
+        "p. 2  The answer is empty.",
+        "p. 3  block 1  20% sure  less",
+        "p. 1  block 2  40% sure  hm hm",
+    ]
+    assert repr(uocr.Document(pages[:1]).doubtful(below=0.1)) == "Nothing is in doubt."
 
 
 # -- several pages in one request --------------------------------------------------------------------------------------

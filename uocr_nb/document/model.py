@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Page", "Status", "Table", "Try"]
+__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Doubts", "Page", "Status", "Table", "Try"]
 
 COORD_MAX = 999
 """Full extent of a page along each axis in an answer's boxes (the model's own code divides by 999)."""
@@ -160,6 +160,23 @@ class Doubt:
     why: str
     text: str = ""
     confidence: float | None = None
+
+
+class Doubts(list[Doubt]):
+    """What a person should look at first; shown, a line for each of the first twenty."""
+
+    def __repr__(self) -> str:
+        shown = [_doubt_line(doubt) for doubt in self[:20]]
+        more = [f"and {len(self) - 20:,} more"] if len(self) > len(shown) else []
+        return "\n".join(shown + more) or "Nothing is in doubt."
+
+
+def _doubt_line(doubt: Doubt) -> str:
+    if doubt.block is None:
+        return f"p. {doubt.page}  {doubt.why}"
+    text = " ".join(doubt.text.split())
+    sure = f"{doubt.confidence:.0%}" if doubt.confidence is not None else ""
+    return f"p. {doubt.page}  block {doubt.block}  {sure} sure  {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 @dataclass(frozen=True)
@@ -394,7 +411,7 @@ class Document:
             if block.label in ("image", "chart") and block.box is not None
         ]
 
-    def doubtful(self, below: float = 0.9) -> list[Doubt]:
+    def doubtful(self, below: float = 0.9) -> Doubts:
         """What a person should look at first: pages that are not ok, then blocks by rising confidence.
 
         Parameters
@@ -413,7 +430,7 @@ class Document:
             for number, block in enumerate(page.blocks, 1)
             if block.confidence is not None and block.confidence < below
         ]
-        return pages + sorted(blocks, key=lambda doubt: doubt.confidence or 0.0)
+        return Doubts(pages + sorted(blocks, key=lambda doubt: doubt.confidence or 0.0))
 
     def by_source(self) -> dict[str, Document]:
         """One document for each source, by name, in the order they were given."""
@@ -453,9 +470,17 @@ class Document:
         """One row a block (pandas): source, page, number, label, text, x1, y1, x2, y2, confidence, status."""
         return registry.call("to_dataframe", self)
 
-    def retry(self, endpoint: Any = None) -> Document:
-        """Ask again for the pages that are not ok, put the better answers in place, and return this document."""
-        registry.call("retry", self, endpoint)
+    def retry(self, endpoint: Any = None, *, pages: Iterable[int] | int | None = None) -> Document:
+        """Ask again for pages, put the better answers in place, and return this document.
+
+        Parameters
+        ----------
+        endpoint : Endpoint, str or list, optional
+            Where; the current endpoint by default.
+        pages : int or iterable of int, optional
+            Positions, from 1; by default those of all pages that are not ok.
+        """
+        registry.call("retry", self, endpoint, pages)
         return self
 
     def figure(self, position: int = 1, **options: Any) -> Any:

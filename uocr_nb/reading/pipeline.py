@@ -248,12 +248,15 @@ def last() -> Document | None:
     return _last
 
 
-def retry(document: Document, endpoint: Any = None) -> None:
-    """Ask again for the pages of `document` that are not ok; the better reading of each stays in place.
+def retry(document: Document, endpoint: Any = None, pages: Iterable[int] | int | None = None) -> None:
+    """Ask again for pages of `document`, those that are not ok by default; the better reading of each stays in place.
 
     Kept answers are passed over. What it costs is added to the document's `meta`, and each reading to `Page.tries`.
     """
-    bad = [page for page in document.pages if page.status is not Status.OK]
+    if pages is None:
+        bad = [page for page in document.pages if page.status is not Status.OK]
+    else:
+        bad = [document.page(n) for n in dict.fromkeys([pages] if isinstance(pages, int) else pages)]
     known = [page for page in bad if page.origin is not None]
     if not bad:
         return
