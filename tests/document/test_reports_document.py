@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 import uocr_nb as uocr
+from uocr_nb.document.grammar import AnswerParser, parse_answer
 from uocr_nb.document.model import COORD_MAX, Block, Page
 
 if TYPE_CHECKING:
@@ -48,3 +49,11 @@ def test_boxes_at_the_edge_shift_no_other_box(tmp_path: Path) -> None:
         crop = page.crop(number)
         assert min(crop.size) >= 1
         assert crop.getcolors() == [(crop.width * crop.height, Image.new("RGB", (1, 1), colour).getpixel((0, 0)))]
+
+
+def test_a_tag_that_came_in_pieces_leaves_nothing_behind_for_the_next() -> None:
+    pieces = ["<|", "det|>itle [162, ", "88, 838, 172]<|/d", "et|><|det|><|det|>elong learning"]
+    parser = AnswerParser()
+    for piece in pieces:
+        parser.feed(piece)
+    assert parser.finish() == parse_answer("".join(pieces))

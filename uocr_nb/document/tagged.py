@@ -65,11 +65,13 @@ class TaggedScanner(Scanner):
             if start > at:
                 self._text(buffer[at:start])
             at = self._sound_run(start) if mark[0] == "<|det|>" and not self._label else start
-            if at == start:
-                at = self._mark(mark, final=final)
-                if at < 0:
-                    self._keep(start)
-                    return
+            if at > start:
+                self._searched = 0
+                continue
+            at = self._mark(mark, final=final)
+            if at < 0:
+                self._keep(start)
+                return
         rest = partial(buffer, at)
         if final and rest < len(buffer):
             # A lone "<" is a cut tag only where a tag may stand; "<|" is one anywhere.
