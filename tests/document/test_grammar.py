@@ -291,3 +291,32 @@ def test_pages_of_a_byte_level_answer_begin_where_their_marks_stand_in_it() -> N
     first, second = parse_answer(answer)
     assert first.blocks[0].text.startswith("你")
     assert (first.start, second.start) == (0, answer.rindex("<PAGE>"))
+
+
+def test_a_head_right_behind_a_picture_is_the_next_block_in_the_stripped_dialect() -> None:
+    assert shown("image [1, 2, 3, 4]title [5, 6, 7, 8]Head\ntext [1, 2, 3, 4]image [1, 3, 224, 334]") == [
+        ("image", "", (1, 2, 3, 4)),
+        ("title", "Head", (5, 6, 7, 8)),
+        ("text", "image [1, 3, 224, 334]", (1, 2, 3, 4)),
+    ]
+
+
+def test_text_in_a_reference_mark_is_kept() -> None:
+    assert shown("<|ref|>Total due<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n") == [("text", "Total due", (1, 2, 3, 4))]
+
+
+@pytest.mark.parametrize("head", ["<|det|>", "\ufeff", "et|>", "\u200f"])
+def test_lines_end_as_windows_ends_them_and_starts_may_be_odd(head: str) -> None:
+    assert shown(f"{head}<|det|>text [1, 2, 3, 4]<|/det|>a\r\nb\r\n{TAG}c\r")[0] == ("text", "a\nb", (1, 2, 3, 4))
+
+
+def test_where_each_text_stood_is_the_same_for_every_split() -> None:
+    text = "<|det|>text [1, 2, 3, 4]<|/det|>et|>text [1, 2, 3, 4]<|/det|>end"
+    parser = AnswerParser()
+    for character in text:
+        parser.feed(character)
+    assert (
+        [page.spans for page in parser.finish()]
+        == [page.spans for page in parse_answer(text)]
+        == [((32, 32), (61, 64))]
+    )

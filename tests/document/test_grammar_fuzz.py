@@ -129,7 +129,7 @@ def replay(events: list[object]) -> list[list[Block]]:
     return pages
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(ANSWERS, CUTS)
 def test_every_split_gives_the_same_pages(text: str, sizes: list[int]) -> None:
     whole = parse_answer(text)
@@ -157,7 +157,7 @@ def test_one_character_at_a_time(text: str) -> None:
     assert parser.finish() == parse_answer(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(ANSWERS)
 def test_boxes_are_sound_and_warnings_are_sentences(text: str) -> None:
     for page in parse_answer(text):
@@ -177,7 +177,7 @@ def test_boxes_are_sound_and_warnings_are_sentences(text: str) -> None:
             assert "{" not in warning.split('"')[0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(ANSWERS)
 def test_pages_begin_at_their_marks(text: str) -> None:
     first, *others = [page.start for page in parse_answer(text)]
@@ -202,7 +202,7 @@ NO_MARK = ANSWERS.map(lambda text: MENDED.sub("", UNSOUND.sub("", text)).strip()
 BLOCKS = st.builds(Block, LABELS, NO_MARK, BOXES)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(BLOCKS, min_size=1, max_size=6))
 def test_what_is_written_is_read_back(blocks: list[Block]) -> None:
     (page,) = parse_answer(write_answer([blocks], multi=False))
@@ -212,7 +212,7 @@ def test_what_is_written_is_read_back(blocks: list[Block]) -> None:
     assert parse_answer(write_block(blocks[0]))[0].blocks == (blocks[0],)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(BLOCKS, max_size=3), min_size=1, max_size=5))
 def test_pages_that_are_written_are_read_back(pages: list[list[Block]]) -> None:
     parsed = parse_answer(write_answer(pages, multi=True))
