@@ -155,6 +155,8 @@ class Renderer:
             "name": source.name,
             "password": source.password,
         }
+        whole = "Save it anew from the program that opens it, or print it to PDF."
+        advice = "Try it alone with a lower --dpi." if "number" in request and source.kind == "pdf" else whole
         with self._lock:
             if self._worker is None or not self._worker.alive:
                 if self._worker is not None:
@@ -167,14 +169,10 @@ class Renderer:
             except TooSlow:
                 self._too_slow[request["path"]] += 1
                 raise lost(
-                    f"{what} took longer than {seconds:.2g} s.",
-                    "It was given up, so that the others go on.",
-                    "Try it alone with a lower --dpi.",
+                    f"{what} took longer than {seconds:.2g} s.", "It was given up, so that the others go on.", advice
                 ) from None
             except Gone as gone:
-                raise lost(
-                    f"{what} cannot be drawn.", self._why(gone.status), "Try it alone with a lower --dpi."
-                ) from None
+                raise lost(f"{what} cannot be drawn.", self._why(gone.status), advice) from None
             # Before another page is asked for, which may remove the oldest.
             if "file" in answer:
                 shelf_of(self.folder, "pages").put(Path(answer["file"]))
