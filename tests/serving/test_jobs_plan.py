@@ -173,9 +173,9 @@ def test_idle_end_is_told(hub: Hub, until: Callable[..., Any]) -> None:
 
 def test_detached(hub: Hub, until: Callable[..., Any]) -> None:
     hub.add(faults.Queue(seconds=0.3))
-    start.detach("vllm")
-    assert until(start.endpoints)
-    endpoint = start.endpoints()[0]
+    endpoint = start.detach("vllm")
+    assert endpoint is not None
     assert endpoint.state == "queued"
+    assert start.detach("vllm") is endpoint, "the same line again is the same endpoint"
     assert until(lambda: endpoint.state == "ready")
     assert "ready" in repr(endpoint)

@@ -49,7 +49,9 @@ def serve(shell: Any, line: str) -> None:
     bare = asked.target is None and settings.engine == "cpu" and not os.environ.get("UOCR_ENDPOINT")
     offer = Offer() if bare and start.current_or_none() is None else None
     if asked.detach:
-        start.detach(asked.target, **asked.options)
+        begun = start.detach(asked.target, **asked.options)
+        if asked.output:
+            shell.user_ns[asked.output] = begun
         display(messages.info("The start goes on in the background.", "`%uocr_status` tells when it is ready."))
         return
     view = serve_panel.ServePanel() if hasattr(shell, "kernel") else StartLines()

@@ -51,6 +51,8 @@ _lock = threading.RLock()
 _endpoints: dict[str, Endpoint] = {}
 _current: Endpoint | None = None
 _ready: dict[str, asyncio.Event] = {}
+_detached: set[asyncio.Task[Endpoint]] = set()
+"""Starts that go on in the background; the loop itself holds a task only weakly."""
 _hooked: int | None = None
 _swept: int | None = None
 
@@ -242,8 +244,8 @@ async def aserve(
     return await loop.hand_over(_start(plan, say))
 
 
-def detach(target: str | None = None, **options: Any) -> None:
-    """Start an endpoint as `serve` does and return at once; its `state` tells when it is ready, `failure` why not.
+def detach(target: str | None = None, **options: Any) -> Endpoint | None:
+    """Start an endpoint as `serve` does and return it at once; its `state` tells when it is ready, `failure` why not.
 
     Raises
     ------
@@ -255,9 +257,23 @@ def detach(target: str | None = None, **options: Any) -> None:
     plan = make_plan(target, Options(**options))
     _look_for_token(plan)
     _running_for(plan)
-    future = loop.submit(_start(plan, lambda _stage, _text: None))
-    # Read, so that a failure is not told a second time when the future is collected.
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return loop.wait(_begin(plan))
+
+
+async def _begin(plan: Plan) -> Endpoint | None:
+    """Start in the background; the endpoint is known after the first step."""
+    starting = asyncio.create_task(_start(plan, lambda _stage, _text: None))
+    _detached.add(starting)
+
+    def ended(task: asyncio.Task[Endpoint]) -> None:
+        _detached.discard(task)
+        # Read, so that a failure is not told a second time when the task is collected.
+        if not task.cancelled():
+            task.exception()
+
+    starting.add_done_callback(ended)
+    await asyncio.sleep(0)
+    return _running_now(plan)
 
 
 def describe_plan(target: str | None = None, **options: Any) -> str:
