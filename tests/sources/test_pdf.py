@@ -24,15 +24,25 @@ def pixels(image: PageImage) -> Image.Image:
         return opened.convert("RGB")
 
 
-def test_a4_is_drawn_at_165_dpi_as_grey_jpeg(renderer: Renderer, make_pdf: Make) -> None:
+def test_a_clean_a4_page_is_drawn_at_165_dpi_as_grey_png(renderer: Renderer, make_pdf: Make) -> None:
     page = draw(renderer, make_pdf())
     assert page.dpi == 165
     assert page.size == (1364, 1930)
-    assert page.mime == "image/jpeg"
+    assert page.mime == "image/png"
     assert page.notes == ()
     assert 0 < page.ink < 0.05
     with Image.open(page.file) as image:
-        assert (image.size, image.mode, image.format) == (page.size, "L", "JPEG")
+        assert (image.size, image.mode, image.format) == (page.size, "L", "PNG")
+
+
+def test_a_grey_scan_with_noise_is_sent_as_jpeg(renderer: Renderer, tmp_path: Path) -> None:
+    noise = Image.effect_noise((1364, 1930), 12).point(lambda level: min(255, level + 100))
+    noise.paste(0, (300, 300, 900, 360))
+    noise.save(tmp_path / "scan.png")
+    page = draw(renderer, tmp_path / "scan.png")
+    assert page.mime == "image/jpeg"
+    with Image.open(page.file) as image:
+        assert (image.mode, image.format) == ("L", "JPEG")
 
 
 def test_provenance_is_the_hash_of_what_is_sent(renderer: Renderer, make_pdf: Make) -> None:
