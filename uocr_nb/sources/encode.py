@@ -25,8 +25,8 @@ _SMALL = 512 * 512
 
 _CLEAN = 0.8
 """Share of one grey level above which a grey page is written as PNG. Paper of born-digital pages is of one level:
-PNG is exact and 40 % smaller there (205 against 348 KiB at 165 dpi, for 12 ms more). Scans have noise: PNG doubles them.
-"""
+PNG is exact and 40 % smaller there (205 against 348 KiB at 165 dpi, for 12 ms more). Scans have noise; PNG would
+double them."""
 
 _CLEAR = 40
 """Grey levels between paper and ink; the noise and shadow of a decent scan stay below."""
