@@ -178,13 +178,26 @@ def test_two_endpoints_share_the_pages_and_one_finishes_what_the_other_leaves() 
     assert sum(both[0].asked.values()) == 10
 
 
-def test_a_retry_reads_what_could_not_be_opened_before(tmp_path: Path) -> None:
-    good, late = tmp_path / "good.png", tmp_path / "late.tiff"
+def test_a_retry_reads_all_pages_of_what_could_not_be_opened_before(tmp_path: Path) -> None:
+    """A folder whose first file and whose last are not there yet; what was noted of the folder stays."""
+    early, good, late = (tmp_path / name for name in ("a.tiff", "b.png", "c.tiff"))
     picture(1).save(good)
-    late.write_bytes(b"II*\0 not there yet")
+    (tmp_path / "notes.txt").write_text("no page")
+    for file in (early, late):
+        file.write_bytes(b"II*\0 not there yet")
     with engine(Script()) as running, uocr.serve(running.url) as endpoint:
-        document = uocr.ocr([good, late], endpoint=endpoint, progress=False)
-        assert [page.status for page in document.pages] == [Status.OK, Status.FAILED]
-        picture(2).save(late)
+        document = uocr.ocr(tmp_path, endpoint=endpoint, progress=False)
+        assert [page.status for page in document.pages] == [Status.FAILED, Status.OK, Status.FAILED]
+        before = document.warnings
+        assert any("skipped notes.txt" in warning for warning in before)
         document.retry(endpoint)
-    assert document.status == {Status.OK: 2}, document.page(2).reason
+        assert document.status == {Status.OK: 1, Status.FAILED: 2}, "nothing is raised for what is as it was"
+        for file, count in ((early, 2), (late, 3)):
+            picture(2).save(file, save_all=True, append_images=[picture(n) for n in range(3, 2 + count)])
+        document.retry(endpoint)
+    assert document.status == {Status.OK: 6}, document.doubtful()
+    assert [page.position for page in document.pages] == list(range(1, 7))
+    assert [(page.source, page.number) for page in document.pages] == [
+        ("a.tiff", 1), ("a.tiff", 2), ("b.png", 1), ("c.tiff", 1), ("c.tiff", 2), ("c.tiff", 3)
+    ]  # fmt: skip
+    assert document.warnings == before

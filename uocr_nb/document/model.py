@@ -367,6 +367,12 @@ class Document:
         with self._lock:
             self._pages[page.position - 1] = page
 
+    def spread(self, position: int, pages: Iterable[Page]) -> None:
+        """Put several pages in the place of one; those behind it move on."""
+        with self._lock:
+            whole = [*self._pages[: position - 1], *pages, *self._pages[position:]]
+            self._pages[:] = [replace(page, position=n) for n, page in enumerate(whole, 1)]
+
     def __len__(self) -> int:
         return len(self._pages)
 
@@ -479,6 +485,11 @@ class Document:
             Where; the current endpoint by default.
         pages : int or iterable of int, optional
             Positions, from 1; by default those of all pages that are not ok.
+
+        Notes
+        -----
+        A source that could not be opened stands as one page; when it can be opened now, all its pages take that place.
+        What still cannot be read stays as it is, with its reason; nothing is raised for it.
         """
         registry.call("retry", self, endpoint, pages)
         return self

@@ -15,8 +15,9 @@ from uocr_nb.document import registry
 from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.errors import SourceError
 from uocr_nb.reading.asking import recorded
+from uocr_nb.reading.late import items_again
 from uocr_nb.reading.pages import better
-from uocr_nb.reading.plan import Item, Options
+from uocr_nb.reading.plan import Options
 from uocr_nb.reading.progress import Progress
 from uocr_nb.reading.run import End, Run
 from uocr_nb.support.loop import held_interrupts, submit
@@ -266,14 +267,13 @@ def retry(document: Document, endpoint: Any = None, pages: Iterable[int] | int |
             "The document does not know where its page image came from.",
             "Read the source again: uocr_nb.ocr(...)",
         )
-    bad = known
-    spec = bad[0].origin[1]
+    spec = known[0].origin[1]
     options = Options.checked(
         mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=_max_tokens(document), blank=True, cache=False
     )
-    items = [Item(page.position, page.origin[0], page.number) for page in bad]
+    items = items_again(document, known)
     run = Run(None, endpoint, options, items=items, spec=spec)
-    old = {page.position: page for page in bad}
+    old = {item.position: document.page(item.position) for item in items}
     try:
         for new in _events(run):
             if new is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from uocr_nb.config import MODES, settings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uocr_nb.errors import SourceError
     from uocr_nb.sources import Opened, Source
 
-__all__ = ["Item", "Options", "open_source", "page_spec"]
+__all__ = ["Item", "Options", "open_source", "page_items", "page_spec", "unread_page"]
 
 
 MULTI_MODES = ("base", "small", "tiny")
@@ -115,6 +115,8 @@ class Item:
         Set when the source could not be opened: the page that stands for it.
     notes : tuple of str
         What was noted when the source was opened, on its first page.
+    name : str
+        What the page is called in its source, where that is known before it is drawn.
     """
 
     position: int
@@ -122,6 +124,27 @@ class Item:
     number: int
     failed: Page | None = None
     notes: tuple[str, ...] = ()
+    name: str = ""
+
+
+INTERRUPTED = "The reading was interrupted before this page."
+
+
+def unread_page(
+    item: Item, origin: tuple[Source, RenderSpec], status: Status = Status.MISSING, reason: str = ""
+) -> Page:
+    """A page that was not drawn; it knows where it comes from, so that it can be asked for again."""
+    return Page(
+        item.position,
+        item.number,
+        item.source.name,
+        (0, 0),
+        status=status,
+        reason=reason,
+        warnings=item.notes,
+        name=item.name,
+        origin=origin,
+    )
 
 
 def page_spec(pages: str | int | Iterable[int] | None) -> str | None:
@@ -145,13 +168,29 @@ def open_source(
     """
     if opened is None:
         reason = f"{error.what} {error.why}".strip() if error else ""
-        origin = (source, spec_of(options))
-        stand_in = Page(position, 1, source.name, (0, 0), status=Status.FAILED, reason=reason, origin=origin)
-        return [Item(position, source, 1, failed=stand_in)]
+        item = Item(position, source, 1, notes=source.notes)
+        return [replace(item, failed=unread_page(item, (source, spec_of(options)), Status.FAILED, reason))]
+    return page_items(source, opened, position, options.pages)
+
+
+def page_items(source: Source, opened: Opened, position: int, pages: str | None) -> list[Item]:
+    """The pages of an open source that `pages` names, the first of them at `position`.
+
+    Raises
+    ------
+    OptionError
+        When ``pages`` names a page that it does not have.
+    """
     # A single picture has no pages to choose from, so that `--pages 2-3` may stand beside a folder of both.
-    spec = options.pages if opened.pages > 1 or opened.kind == "pdf" else None
+    spec = pages if opened.pages > 1 or opened.kind == "pdf" else None
     return [
-        Item(position + n, source, number, notes=opened.notes if n == 0 else ())
+        Item(
+            position + n,
+            source,
+            number,
+            notes=opened.notes if n == 0 else (),
+            name=opened.names[number - 1] if opened.names else "",
+        )
         for n, number in enumerate(parse_pages(spec, opened.pages))
     ]
 

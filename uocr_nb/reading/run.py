@@ -13,7 +13,7 @@ from uocr_nb.errors import EndpointError, SourceError
 from uocr_nb.reading.asking import Window
 from uocr_nb.reading.cache import cache
 from uocr_nb.reading.pages import page_without_answer
-from uocr_nb.reading.plan import Item, Options, sources_of, spec_of
+from uocr_nb.reading.plan import Item, Options, sources_of, spec_of, unread_page
 from uocr_nb.reading.progress import Progress
 from uocr_nb.reading.queue import Queue, not_asked
 from uocr_nb.reading.supply import Supply
@@ -150,13 +150,14 @@ class Run:
             self._finish(item.failed)
             return None
         if self._queue.lost is not None:
-            self._finish(self._without_image(item, Status.FAILED, not_asked(self._queue.lost)))
+            self._finish(unread_page(item, (item.source, self.spec), Status.FAILED, not_asked(self._queue.lost)))
             return None
         try:
             image = await self._supply.image(item, self.spec)
         except SourceError as error:
             self.tally.unasked += 1
-            self._finish(self._without_image(item, Status.FAILED, f"{error.what} {error.why}".strip()))
+            reason = f"{error.what} {error.why}".strip()
+            self._finish(unread_page(item, (item.source, self.spec), Status.FAILED, reason))
             return None
         if image.blank and not self.options.blank:
             page = page_without_answer(item.position, image, self.spec, Status.OK, "")
@@ -203,9 +204,8 @@ class Run:
 
     def document(self, show: str) -> Document:
         """The document as it stands: a page that was not reached is there, and says so."""
-        why = "The reading was interrupted before this page."
         pages = [
-            self.tally.done.get(item.position) or self._without_image(item, Status.MISSING, why)
+            self.tally.done.get(item.position) or unread_page(item, (item.source, self.spec))
             for item in [*self._supply.items, *self._supply.rest()]
         ]
         meta = self.tally.meta(self.endpoints, self.options)
@@ -216,8 +216,3 @@ class Run:
         for name, value in self.tally.meta(self.endpoints, self.options).items():
             if name in ("requests", "tokens", "seconds", "cost") and value is not None:
                 document.meta[name] = (document.meta.get(name) or 0) + value
-
-    def _without_image(self, item: Item, status: Status, reason: str) -> Page:
-        """A page that was not rendered; it knows where it comes from, so that it can be asked for again."""
-        origin = (item.source, self.spec)
-        return Page(item.position, item.number, item.source.name, (0, 0), status=status, reason=reason, origin=origin)

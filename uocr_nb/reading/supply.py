@@ -113,11 +113,11 @@ class Supply:
     def rest(self) -> list[Item]:
         """A page for each source that was not opened any more."""
         start = len(self.items) + 1
-        return [Item(start + n, source, 1) for n, source in enumerate(self._sources[self._done :])]
+        return [Item(start + n, source, 1, notes=source.notes) for n, source in enumerate(self._sources[self._done :])]
 
     def raise_if_unreadable(self) -> None:
-        """Raise when there was no page that could be drawn."""
-        if not self.unreadable or len(self.unreadable) < len(self.items):
+        """Raise when there was no page that could be drawn; pages that are read again have their document to say so."""
+        if not self._sources or not self.unreadable or len(self.unreadable) < len(self.items):
             return
         first = self.unreadable[0]
         if len(self.unreadable) == 1 or not self._failed:

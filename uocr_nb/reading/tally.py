@@ -77,6 +77,7 @@ class Tally:
             "model": first.model,
             "revision": first.revision,
             "mode": options.mode,
+            "pages": options.pages,
             "prompt": options.prompt,
             "max_tokens": options.max_tokens,
             "max_tokens_named": options.max_tokens_named,

@@ -80,7 +80,8 @@ class Renderer:
             raise source.problem
         found = self._remote.open(source, stop)
         if isinstance(found, Book):
-            return Opened(len(found.canvases), "iiif", (*source.notes, *found.notes))
+            names = tuple(canvas.label for canvas in found.canvases)
+            return Opened(len(found.canvases), "iiif", (*source.notes, *found.notes), names)
         answer = self._ask(found, {"do": "open"}, SourceError, source.name)
         return Opened(answer["pages"], found.kind, (*source.notes, *answer["notes"]))
 

@@ -70,11 +70,14 @@ class Opened:
         As `Source.kind`.
     notes : tuple of str
         One sentence for each thing a reader should know: attachments, XFA forms, repairs, skipped files.
+    names : tuple of str
+        What each page is called, where the source says so (labels of a IIIF manifest).
     """
 
     pages: int
     kind: Kind
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
