@@ -52,13 +52,25 @@ def test_ocr_writes_a_document_and_tells_by_its_status_whether_all_is_ok(page: P
     assert "1 truncated" in done.stdout
 
 
+def test_ocr_names_what_is_not_ok_and_what_was_left_out(page: Path) -> None:
+    (page.parent / "a.png").write_bytes(page.read_bytes()[:40])
+    (page.parent / "notes.txt").write_text("no page")
+    with engine(lambda _n, _body: Reply(TEXT)) as running:
+        done = uocr("ocr", ".", "-o", "out.md", "--endpoint", running.url, cwd=page.parent)
+    assert (done.returncode, done.stdout.strip()[:19]) == (1, "out.md: 1 ok, 1 fai")
+    failed, skipped = done.stderr.splitlines()
+    assert failed.startswith("uocr: page 1: failed: a.png ")
+    assert "skipped notes.txt" in skipped
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["ocr", "missing.png", "-o", "x.md", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
+        (["ocr", "page.png", "-o", "x.md", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
         (["ocr", "page.png", "-o", "x.md", "--password-env", "NO_SUCH_VARIABLE"], 2, "NO_SUCH_VARIABLE"),
         (["ocr", "page.png", "-o", "x.zzz"], 2, "zzz"),
         (["ocr", "paeg.png", "-o", "x.md", "--endpoint", "URL"], 1, "uocr ocr page.png -o OUT.md"),
+        (["ocr", "paeg.png", "-o", "x.md"], 1, "uocr ocr page.png -o OUT.md"),
         (["ocr", "page.png", "-o", "x.md", "--engine", "vllm"], 2, "--endpoint"),
         (["demo", "--out", "page.png/inside"], 1, "page.png"),
         (["nonsense"], 2, "nonsense"),

@@ -16,6 +16,8 @@ from uocr_nb.magics.options import add_reading_arguments, joined, reading_option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from uocr_nb.document.model import Document, Page
+
 
 __all__ = ["main"]
 
@@ -128,6 +130,7 @@ def _ocr(asked: argparse.Namespace) -> int:
     from uocr_nb.exports import check_target  # noqa: PLC0415
     from uocr_nb.reading.pipeline import ocr  # noqa: PLC0415 - brings the clients
     from uocr_nb.serving.start import serve  # noqa: PLC0415
+    from uocr_nb.sources import resolve  # noqa: PLC0415
     from uocr_nb.views.words import summary_line  # noqa: PLC0415
 
     password = None
@@ -138,6 +141,8 @@ def _ocr(asked: argparse.Namespace) -> int:
     check_target(asked.output)
     if asked.endpoint is None and (asked.engine or asked.api_key_env):
         raise OptionError("--engine and --api-key-env need --endpoint.", "They are for a URL.", "--endpoint URL")
+    # What is not there is told before an engine is started for it.
+    resolve(list(asked.sources))
     given = (
         serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
     )
@@ -150,7 +155,29 @@ def _ocr(asked: argparse.Namespace) -> int:
         )
         written = document.save(asked.output)
     print(f"{written}: {summary_line(document.pages)}")
+    told = _told(document)
+    more = [f"uocr: and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
+    print(*told[:_MOST_TOLD], *more, sep="\n", end="\n" if told else "", file=sys.stderr)
     return 0 if set(document.status) <= {"ok"} else _FAILED
+
+
+_MOST_TOLD = 20
+
+
+def _told(document: Document) -> list[str]:
+    """A line for each page that is not ok and for each warning; those of pages that are not ok first."""
+    from uocr_nb.views.words import reason_of, warnings_of  # noqa: PLC0415
+
+    def line(page: Page, text: str) -> str:
+        names = ", ".join(name for name in (page.source, page.name) if name and name not in text)
+        return f"uocr: page {page.position}" + (f" ({names})" if names else "") + f": {text}"
+
+    bad = [page for page in document.pages if page.status != "ok"]
+    return [
+        *(line(page, f"{page.status}: {reason_of(page)}") for page in bad),
+        *(f"uocr: {warning}" for warning in document.own_warnings),
+        *(line(page, warning) for page in document.pages for warning in warnings_of(page)),
+    ]
 
 
 def _jobs(asked: argparse.Namespace) -> int:
