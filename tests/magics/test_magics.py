@@ -47,6 +47,8 @@ def test_load_is_one_line_twice_is_once_and_reload_is_safe(shell: Any) -> None:
     assert first.shown.stdout.strip() == "uocr_nb 0.1 is ready. Next: %uocr_serve, then %uocr your.pdf"
     assert "already loaded" in run(shell, "%load_ext uocr_nb").shown.stdout
     assert run(shell, "%reload_ext uocr_nb").success
+    assert run(shell, "uocr_nb.last()").success, "lines that messages offer can be pasted"
+    assert run(shell, "%who").shown.stdout.split()[0] != "uocr_nb"
     assert sum(type(c).__name__ == "UOCR" for c in shell.configurables) == 1
     assert len([t for t in shell.input_transformers_cleanup if getattr(t, "__name__", "") == "one_line_form"]) == 1
 

@@ -406,7 +406,7 @@ def test_it_shows_itself_in_words(cache: AnswerCache) -> None:
     shown = cache._repr_mimebundle_()
     assert shown["text/plain"].startswith("1 answer, ")
     assert "of at most 500 MB" in shown["text/plain"]
-    assert "uocr.cache.clear()" in shown["text/plain"]
+    assert "uocr_nb.cache.clear()" in shown["text/plain"]
     assert "<" not in shown["text/plain"]
     assert shown["text/html"].startswith("<div")
 

@@ -153,6 +153,8 @@ def test_a_page_without_its_picture_shows_blank_paper(make_page: Callable[..., P
     assert len(root.xpath("//*[contains(@class, 'uo-box')]")) == 10
     assert root.xpath("//*[@class='uo-blank']")[0].get("style") == "padding:141.45% 0 0"
     assert "image, not shown" in root.text_content()
+    never = Page(1, 1, "a.pdf", (0, 0), status=Status.FAILED, reason="Locked.")
+    assert check_harmless(page_html(never)).xpath("//*[@class='uo-blank']")[0].get("style") == "padding:30.00% 0 0"
 
 
 def test_a_picture_that_is_broken_is_named(make_page: Callable[..., Page]) -> None:
@@ -223,10 +225,12 @@ def test_trouble_comes_before_order(make_page: Callable[..., Page]) -> None:
 
 
 def test_pages_of_several_sources_carry_their_names(make_page: Callable[..., Page]) -> None:
-    document = Document([make_page(1, source="a.png"), make_page(2, source="b.pdf", number=7)])
+    pages = [("a.png", 1), ("b.pdf", 7), ("c.png", 1)]
+    document = Document([make_page(n, source=name, number=number) for n, (name, number) in enumerate(pages, 1)])
     text = parsed(document_html(document)).text_content()
-    assert "2 sources" in text
-    assert "b.pdf page 2 of 2 (page 7 of its source)" in text
+    assert "3 sources" in text
+    assert "b.pdf page 2 of 3 (page 7 of its source)" in text
+    assert "c.png page 3 of 3 ok" in text
 
 
 def test_right_to_left_text_stands_right(make_page: Callable[..., Page]) -> None:

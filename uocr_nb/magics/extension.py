@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,9 @@ class Extension:
         """Put magics, defaults and the input transformer in place."""
         self.shell.register_magics(self.magics)
         self.shell.configurables.append(self.defaults)
+        if "uocr_nb" not in self.shell.user_ns:
+            # Lines that messages offer for pasting name the package, and a notebook of magics has not imported it.
+            self.shell.push({"uocr_nb": importlib.import_module("uocr_nb")}, interactive=False)
         # Last: IPython's own come first and take prompts off pasted text.
         self.shell.input_transformers_cleanup.append(one_line_form)
 

@@ -142,9 +142,9 @@ class _Entry(NamedTuple):
 
 
 class AnswerCache:
-    """The answers kept on this machine: ``uocr.cache``.
+    """The answers kept on this machine: ``uocr_nb.cache``.
 
-    ``uocr.cache`` shows what there is, ``uocr.cache.clear()`` empties it, ``uocr.cache.enabled = False`` (or
+    ``uocr_nb.cache`` shows what there is, ``uocr_nb.cache.clear()`` empties it, ``uocr_nb.cache.enabled = False`` (or
     ``%config UOCR.cache = False``) switches it off. It holds the text of the pages that were read; the folder is
     closed to other users of the machine. See docs/cache.md.
 
@@ -210,7 +210,7 @@ class AnswerCache:
             _write(path, data)
         except OSError as error:
             why = error.strerror or type(error).__name__
-            self._trouble = f"Answers cannot be kept for the next time ({why}); see uocr.cache."
+            self._trouble = f"Answers cannot be kept for the next time ({why}); see uocr_nb.cache."
             return
         self._unseen += len(data) * _SLACK / max(1, self.limit)
         if self._unseen >= 1:
@@ -274,9 +274,9 @@ class AnswerCache:
         lines = [
             f"{answers}, {_size(sum(sizes))} of at most {_size(self.limit)}, in {_short(self.path)}",
             "They hold the text of the pages that were read.",
-            "Empty it: uocr.cache.clear(); switch it off: uocr.cache.enabled = False"
+            "Empty it: uocr_nb.cache.clear(); switch it off: uocr_nb.cache.enabled = False"
             if self.enabled
-            else "It is switched off; switch it on: uocr.cache.enabled = True",
+            else "It is switched off; switch it on: uocr_nb.cache.enabled = True",
         ]
         return "\n".join(lines)
 
@@ -411,4 +411,4 @@ def _short(path: Path) -> str:
 
 
 cache = AnswerCache()
-"""The cache of this session: ``uocr.cache``."""
+"""The cache of this session: ``uocr_nb.cache``."""

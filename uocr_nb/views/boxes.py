@@ -131,6 +131,10 @@ def unread(page: Page) -> list[Box]:
     return regions
 
 
+_NEVER_DRAWN = 0.3
+"""Height of the paper of a page without a picture, as a part of its width."""
+
+
 def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
@@ -142,7 +146,9 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
             'max-width:none;height:auto;margin:0;padding:0;border:0">'
         )
     else:
-        tall = f"padding:{pictures.ratio * 100:.2f}% 0 0"
+        # Of a page that was never drawn there is nothing to see but that.
+        ratio = pictures.ratio if reading or page.size != (0, 0) else _NEVER_DRAWN
+        tall = f"padding:{ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
     layer = "".join([*_boxes(page, pictures.ratio, reading=reading), *_unread(page)])
     return (

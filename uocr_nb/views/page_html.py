@@ -151,7 +151,8 @@ def _page(page: Page, head: str, *, limit: int | None, folded: bool, first: bool
 def page_head(page: Page, total: int, *, named: bool, state: str = "", kinds: bool = True) -> str:
     """The line about a page: its name and place, its status (or its `state` while it has none), what is on it."""
     where = f"page {page.position:,} of {total:,}" if total else f"page {page.number:,}"
-    if total and page.number != page.position:
+    # The only page of a picture among others is not told twice.
+    if total and page.number not in (1, page.position):
         where += f" (page {page.number:,} of its source)"
     if page.name:
         where += f", {escape(page.name)}"
