@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted import Reply, engine
@@ -63,6 +65,33 @@ def test_ocr_names_what_is_not_ok_and_what_was_left_out(page: Path) -> None:
     assert "skipped notes.txt" in skipped
 
 
+def test_ocr_writes_to_a_pipe(page: Path) -> None:
+    with engine(lambda _n, _body: Reply(TEXT)) as running:
+        done = uocr("ocr", page.name, "-o", "-", "--endpoint", running.url, cwd=page.parent)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "A body.\n", "uocr: 1 ok\n")
+
+
+def test_an_interrupt_says_what_is_kept(page: Path) -> None:
+    (page.parent / "second.png").write_bytes(page.read_bytes())
+    child: list[subprocess.Popen[str]] = []
+
+    def script(_number: int, body: dict[str, Any]) -> Reply:
+        if not body.get("stream"):
+            return Reply(TEXT)
+        while child:  # both pages are asked for at once, and one interrupt is meant
+            child.pop().send_signal(signal.SIGINT)
+        return Reply(TEXT, hold=threading.Event())
+
+    with engine(script) as running:
+        line = [sys.executable, "-m", "uocr_nb", "ocr", ".", "-o", "x.md", "--endpoint", running.url]
+        with subprocess.Popen(line, cwd=page.parent, stderr=subprocess.PIPE, text=True) as process:
+            child.append(process)
+            _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == "uocr: interrupted: nothing is written; 0 pages are kept for the next run\n"
+    assert not (page.parent / "x.md").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -73,6 +102,7 @@ def test_ocr_names_what_is_not_ok_and_what_was_left_out(page: Path) -> None:
         (["ocr", "paeg.png", "-o", "x.md"], 1, "uocr ocr page.png -o OUT.md"),
         (["ocr", "page.png", "-o", "x.md", "--engine", "vllm"], 2, "--endpoint"),
         (["demo", "--out", "page.png/inside"], 1, "page.png"),
+        (["ocr", "page.png", "-o", "new/x.md"], 2, 'mkdir -p "new"'),
         (["nonsense"], 2, "nonsense"),
         (["stop", "nobody"], 1, ""),
     ],

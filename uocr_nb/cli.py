@@ -69,7 +69,13 @@ def _parser() -> argparse.ArgumentParser:
 
     ocr = commands.add_parser("ocr", help="read files and write a document")
     ocr.add_argument("sources", nargs="+", metavar="SOURCE", help="path, glob, folder, URL or IIIF manifest")
-    ocr.add_argument("-o", "--output", required=True, metavar="OUT", help="the ending decides the format")
+    ocr.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="the ending decides the format; - is markdown on standard output",
+    )
     ocr.add_argument("--endpoint", metavar="URL", help="default: the cpu engine, started and stopped here")
     ocr.add_argument("--engine", metavar="NAME", help="which engine the URL is, when it does not tell")
     ocr.add_argument("--api-key-env", metavar="NAME", help="variable that holds the URL's key")
@@ -100,6 +106,7 @@ _SHELL_WORDS = (
     (r"%uocr_(status|logs)", "uocr jobs"),
     (r"%uocr (.+?)(?=$)", r"uocr ocr \1 -o OUT.md"),
     (r"%ls", "ls"),
+    (r'import pathlib; pathlib\.Path\((".*")\)\.mkdir\(parents=True\)', r"mkdir -p \1"),
     (r"%env (\w+)=", r"export \1="),
     (r"doc\.save\(.([^'\"]+).\)", r"-o \1"),
     (r"\b(dpi|mode|pages)=(?=\d|\w)", r"--\1 "),
@@ -128,17 +135,17 @@ def _serve(asked: argparse.Namespace) -> int:
 
 def _ocr(asked: argparse.Namespace) -> int:
     from uocr_nb.exports import check_target  # noqa: PLC0415
-    from uocr_nb.reading.pipeline import ocr  # noqa: PLC0415 - brings the clients
+    from uocr_nb.reading.pipeline import last, ocr  # noqa: PLC0415 - brings the clients
     from uocr_nb.serving.start import serve  # noqa: PLC0415
     from uocr_nb.sources import resolve  # noqa: PLC0415
-    from uocr_nb.views.words import summary_line  # noqa: PLC0415
 
     password = None
     if asked.password_env:
         password = os.environ.get(asked.password_env)
         if password is None:
             raise OptionError(f"There is no environment variable {asked.password_env}.", "", "")
-    check_target(asked.output)
+    if asked.output != "-":
+        check_target(asked.output)
     if asked.endpoint is None and (asked.engine or asked.api_key_env):
         raise OptionError("--engine and --api-key-env need --endpoint.", "They are for a URL.", "--endpoint URL")
     # What is not there is told before an engine is started for it.
@@ -146,15 +153,25 @@ def _ocr(asked: argparse.Namespace) -> int:
     given = (
         serve(asked.endpoint, engine=asked.engine, api_key_env=asked.api_key_env) if asked.endpoint else serve("cpu")
     )
-    with given as endpoint:
-        document = ocr(
-            list(asked.sources),
-            endpoint=endpoint,
-            password=password,
-            **reading_options(asked),
-        )
-        written = document.save(asked.output)
-    print(f"{written}: {summary_line(document.pages)}")
+    try:
+        with given as endpoint:
+            document = ocr(list(asked.sources), endpoint=endpoint, password=password, **reading_options(asked))
+    except KeyboardInterrupt:
+        done = sum(page.status == "ok" for page in so_far.pages) if (so_far := last()) else 0
+        print(f"uocr: interrupted: nothing is written; {done:,} pages are kept for the next run", file=sys.stderr)
+        return _INTERRUPTED
+    return _written(document, asked.output)
+
+
+def _written(document: Document, output: str) -> int:
+    """Write the document, say what came of it, and give the exit status."""
+    from uocr_nb.views.words import summary_line  # noqa: PLC0415
+
+    if output == "-":
+        # What the program says of it goes to the other stream, so that the text can go on through a pipe.
+        print(document.markdown)
+    summary = f"{'uocr' if output == '-' else document.save(output)}: {summary_line(document.pages)}"
+    print(summary, file=sys.stderr if output == "-" else sys.stdout)
     told = _told(document)
     more = [f"uocr: and {len(told) - _MOST_TOLD:,} more"] if len(told) > _MOST_TOLD else []
     print(*told[:_MOST_TOLD], *more, sep="\n", end="\n" if told else "", file=sys.stderr)

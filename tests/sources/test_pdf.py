@@ -132,8 +132,8 @@ def test_locked_files_say_what_to_do(renderer: Renderer, make_pdf: Make) -> None
     assert str(caught.value) == (
         "scan-017.pdf is locked.\n"
         "  Why  The PDF asks for a password, so no page could be read.\n"
-        "  Next Put the password in an environment variable and name it:\n"
-        "       %uocr scan-017.pdf --password-env SCAN_PW"
+        "  Next Put the password in an environment variable and add its name to the line:\n"
+        "       --password-env SCAN_PW"
     )
     (wrong,) = resolve(path, password="wrong")
     with pytest.raises(SourceError, match="does not open it") as caught:

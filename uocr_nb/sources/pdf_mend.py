@@ -98,17 +98,16 @@ def no_pages(name: str) -> SourceError:
 
 
 def _locked(name: str, password: str | None) -> SourceError:
-    shown = name if " " not in name else f'"{name}"'
     if password:
         return SourceError(
             f"{name} is locked.",
             "The password does not open it, so no page could be read.",
-            f"Look at the variable's value (capitals count), then:\n%uocr {shown} --password-env SCAN_PW",
+            "Look at the variable's value: capitals count.",
         )
     return SourceError(
         f"{name} is locked.",
         "The PDF asks for a password, so no page could be read.",
-        f"Put the password in an environment variable and name it:\n%uocr {shown} --password-env SCAN_PW",
+        "Put the password in an environment variable and add its name to the line:\n--password-env SCAN_PW",
     )
 
 
