@@ -215,6 +215,7 @@ def test_an_interrupt_keeps_what_is_done(pictures: list[Path]) -> None:
         document = uocr.last()
         assert document is not None
         assert document.status == {Status.OK: 3, Status.MISSING: 9}
+        assert {page.reason for page in document.pages[3:]} == {"The reading was interrupted before this page."}
         gate.set()
         document.retry(endpoint)
         assert document.status == {Status.OK: 12}

@@ -131,7 +131,7 @@ INTERRUPTED = "The reading was interrupted before this page."
 
 
 def unread_page(
-    item: Item, origin: tuple[Source, RenderSpec], status: Status = Status.MISSING, reason: str = ""
+    item: Item, origin: tuple[Source, RenderSpec], status: Status = Status.MISSING, reason: str = INTERRUPTED
 ) -> Page:
     """A page that was not drawn; it knows where it comes from, so that it can be asked for again."""
     return Page(
