@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from uocr_nb.document.grammar import (
@@ -263,11 +261,10 @@ def test_an_answer_of_several_pages_is_written_with_marks() -> None:
         "<|det|>text [[",
     ],
 )
-def test_hostile_text_is_read_in_time(shape: str) -> None:
-    text = shape * (1_000_000 // len(shape))
-    began = time.process_time()
-    assert parse_answer(text)
-    assert time.process_time() - began < 1.5
+# A second each (benchmarks/grammar.py); what grows with the square of the length takes many minutes.
+@pytest.mark.timeout(60)
+def test_hostile_text_is_read_to_its_end(shape: str) -> None:
+    assert parse_answer(shape * (1_000_000 // len(shape)))
 
 
 def test_a_nest_of_brackets_is_kept_as_text() -> None:

