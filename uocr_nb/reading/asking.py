@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Page, Status, Try
 from uocr_nb.reading.pages import better
+from uocr_nb.reading.plan import spec_of
 from uocr_nb.reading.windows import PAGE_TOKENS, answer_room
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from uocr_nb.serving.engines.profile import Again
     from uocr_nb.sources import PageImage, RenderSpec
 
-__all__ = ["SHRUNK_SIDE", "Move", "Window", "body_of", "decide", "recorded", "smaller_spec"]
+__all__ = ["LOST_TRIES", "SHRUNK_SIDE", "Move", "Window", "body_of", "decide", "recorded", "smaller_spec"]
 
 TRIES = 3
 """Times that a window is sent before a fault of the server's is taken as its answer."""
@@ -83,7 +85,11 @@ class Window:
     @property
     def size(self) -> int:
         """Bytes of the page images as they are sent, before they are written as text."""
-        return sum(image.file.stat().st_size for image in self.images if image.file.exists())
+        total = 0
+        for image in self.images:
+            with contextlib.suppress(OSError):  # cleared away meanwhile
+                total += image.file.stat().st_size
+        return total
 
     def begin(self) -> None:
         """Forget what was read of an answer: it is asked for again."""
@@ -174,7 +180,7 @@ def recorded(page: Page, change: Again | None = None, options: Options | None = 
             page.status,
             kept,
             page.reason,
-            mode=(change and change.mode) or (options.mode if options else mode),
+            mode=(change and change.mode) or (spec_of(options).mode if options else mode),
             prompt=(change and change.prompt) or (options.prompt if options else None),
             raw="" if kept else page.raw,
             tokens=page.tokens,
@@ -199,7 +205,8 @@ def body_of(window: Window, endpoint: Endpoint, options: Options) -> dict[str, A
         room = answer_room([each] * len(window.items), context=profile.context, max_tokens=room)
     return profile.request(
         [_data_url(image) for image in window.images],
-        mode=(change and change.mode) or options.mode,
+        # The mode that the picture was drawn for: with several pages a request, the rest is asked for one by one.
+        mode=(change and change.mode) or spec_of(options).mode,
         prompt=(change and change.prompt) or options.prompt,
         max_tokens=room,
         model=endpoint.model,
@@ -250,7 +257,7 @@ def _lost(window: Window, *, answered: bool) -> Move:
 def _too_much(window: Window, told: str) -> Move:
     """A request that the server finds too long or too large."""
     long = "context length" in told or "context size" in told
-    if len(window.items) > 1 and (long or "image" in told):
+    if len(window.items) > 1:
         return Move("split")
     if long and window.max_tokens // 2 >= _LEAST_TOKENS:
         return Move("fewer")

@@ -113,6 +113,8 @@ async def ask(
     RequestError
         When the endpoint refused, could not be reached, or sent something that is no answer.
     """
+    import httpx2  # noqa: PLC0415 - heavy
+
     began = time.monotonic()
     first = 0.0
     stream = AnswerStream()
@@ -126,20 +128,25 @@ async def ask(
             extra_body={**body, "stream_options": {"include_usage": True}},
         ) as response:
             _forget_pictures(body)
-            async for chunk in response.iter_bytes():
-                before = stream.pieces
-                text = stream.feed(chunk)
-                if not text:
-                    continue
-                first = first or time.monotonic() - began
-                if on_text:
-                    on_text(text, stream.pieces - before)
-                if loops and loops.feed(text):
-                    # Leaving the block closes the connection, which ends the work on the engine's side.
-                    stream.finish_reason = "loop"
-                    break
-            else:
-                stream.finish()
+            try:
+                async for chunk in response.iter_bytes():
+                    before = stream.pieces
+                    text = stream.feed(chunk)
+                    if not text:
+                        continue
+                    first = first or time.monotonic() - began
+                    if on_text:
+                        on_text(text, stream.pieces - before)
+                    if loops and loops.feed(text):
+                        # Leaving the block closes the connection, which ends the work on the engine's side.
+                        stream.finish_reason = "loop"
+                        break
+                else:
+                    stream.finish()
+            except httpx2.RequestError:
+                # What has come is an answer that was cut; where nothing has, there is none.
+                if not stream.parts:
+                    raise
     if stream.finish_reason is None and not stream.ended:
         stream.finish_reason = "cut"
     return Answer(
@@ -176,7 +183,7 @@ def _told_as_request_errors(endpoint: Endpoint) -> Iterator[None]:
             "%uocr_status",
             again=True,
         ) from None
-    except (openai.APIConnectionError, httpx2.TransportError) as error:
+    except (openai.APIConnectionError, httpx2.RequestError) as error:
         cause = error.__cause__ or error
         raise RequestError(
             f"{endpoint.name} cannot be reached at {endpoint.base_url}.",
@@ -192,6 +199,7 @@ def _told_as_request_errors(endpoint: Endpoint) -> Iterator[None]:
             "The endpoint sent something that is no answer.",
             f"Its stream could not be read ({type(error).__name__}).",
             "Check that the address is that of an OpenAI-compatible server: %uocr_status",
+            again=True,
         ) from None
 
 

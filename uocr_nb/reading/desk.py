@@ -43,12 +43,14 @@ class Gate:
     ----------
     active : int
         Requests under way, of all calls.
+    told : int
+        Of these, the ones of calls that were told how many to have at once.
     down : bool
         Whether it does not answer at all at the moment.
     """
 
     def __init__(self, slots: int) -> None:
-        self.active = 0
+        self.active = self.told = 0
         self.down = False
         self._least = float(max(1, slots))
         # An engine that reads one page at a time has its next one waiting already.
@@ -68,9 +70,12 @@ class Gate:
         """
         if self.down or time.monotonic() < self._held_until:
             return False
+        if self._ceiling is not None and self.active >= int(self._ceiling):
+            return False
         if wanted is None:
-            return self.active < int(self.limit)
-        return mine < wanted and (self._ceiling is None or self.active < int(self._ceiling))
+            # A call that was told to have many at once leaves the others what they would have without it.
+            return self.active - self.told < int(self.limit)
+        return mine < wanted
 
     @property
     def limit(self) -> float:

@@ -61,7 +61,8 @@ async def _aevents(run: Run) -> AsyncGenerator[Page | None, None]:
     loop = asyncio.get_running_loop()
 
     def tell(event: Any) -> None:
-        loop.call_soon_threadsafe(arrivals.put_nowait, event)
+        with contextlib.suppress(RuntimeError):  # a loop that was closed meanwhile: nobody listens any more
+            loop.call_soon_threadsafe(arrivals.put_nowait, event)
 
     future = submit(run.drive(tell))
     arrival: asyncio.Future[Any] | None = None
@@ -193,11 +194,11 @@ def ocr(
     try:
         for _ in _events(run):
             watcher(run.progress(), run.tally.pages())
+        watcher(run.progress(), run.tally.pages())
     except KeyboardInterrupt:
         with held_interrupts():
             _keep(run, show)
         raise
-    watcher(run.progress(), run.tally.pages())
     return _keep(run, show)
 
 

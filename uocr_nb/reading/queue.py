@@ -11,11 +11,11 @@ from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Page, Status
 from uocr_nb.errors import SourceError
 from uocr_nb.reading import client
-from uocr_nb.reading.asking import Window, body_of, decide, smaller_spec
+from uocr_nb.reading.asking import LOST_TRIES, Move, Window, body_of, decide, smaller_spec
 from uocr_nb.reading.desk import Desk, the_desk
 from uocr_nb.reading.kept import Kept
 from uocr_nb.reading.pages import page_without_answer, pages_from_answer
-from uocr_nb.reading.whereto import another, raise_failure, raise_if_gone, wait_until_back
+from uocr_nb.reading.whereto import another, raise_failure, raise_if_gone, ready, wait_until_back
 from uocr_nb.reading.windows import AnswerLength, pages_opened, split
 
 if TYPE_CHECKING:
@@ -156,26 +156,36 @@ class Queue:
             return False
         # The least busy one; among equals the one that has had least, so that idle ones share the pages too.
         endpoint = min(free, key=lambda one: one[:2])[2]
-        self._sent[endpoint] += 1
         window = self._ready.popleft()
         window.begin()
+        asking = self._ask(endpoint, window)
+        try:
+            task = self._group.create_task(asking)
+        except RuntimeError:
+            # This call is ending; the turn of another one has brought us here.
+            asking.close()
+            return False
         ticket = object()
         self.asked[ticket] = window
+        self._sent[endpoint] += 1
         self._mine[endpoint] += 1
         endpoint.in_flight += len(window.items)
         gate = desk.gate(endpoint)
+        told = self.options.concurrency is not None
         gate.active += 1
+        gate.told += told
 
         def give_back(_task: Any) -> None:
             # By a callback, because a task that is cancelled before its first step runs nothing of its own.
             gate.active -= 1
+            gate.told -= told
             self._mine[endpoint] -= 1
             endpoint.in_flight -= len(window.items)
             self.asked.pop(ticket)
             self._moved.set()
             desk.dispatch()
 
-        self._group.create_task(self._ask(endpoint, window)).add_done_callback(give_back)
+        task.add_done_callback(give_back)
         self._moved.set()
         return True
 
@@ -263,6 +273,18 @@ class Queue:
                 error = failure
         move = decide(window, error, answered=endpoint in self._answered)
         window.lost += error.lost
+        if move.what == "stop" and error.lost and await ready(endpoint):
+            # It is there, so that the page is at fault.
+            move = Move("fail")
+        elif (
+            move.what == "fail"
+            and (error.status or 0) >= 500
+            and window.lost < LOST_TRIES
+            and not await ready(endpoint)
+        ):
+            # A gateway answers in place of an engine that has gone.
+            window.lost += 1
+            move = Move("down")
         match move.what:
             case "again":
                 window.refused += not error.lost
@@ -337,7 +359,7 @@ class Queue:
 
     def _watch(self, endpoint: Endpoint) -> None:
         """Look out for an endpoint that does not answer, until it does."""
-        if endpoint not in self._watches:
+        if endpoint not in self._watches and endpoint not in self._gone:
             self._watches[endpoint] = self._group.create_task(self._look_out(endpoint))
 
     async def _look_out(self, endpoint: Endpoint) -> None:
@@ -348,7 +370,8 @@ class Queue:
             self._leave_endpoint(endpoint, error)
         finally:
             self._watches.pop(endpoint, None)
-        self._desk.gate(endpoint).down = False
+        if endpoint not in self._gone:
+            self._desk.gate(endpoint).down = False
         self._desk.dispatch()
 
     def _take_another(self) -> bool:

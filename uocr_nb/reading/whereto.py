@@ -14,7 +14,7 @@ from uocr_nb.serving import probe, start
 if TYPE_CHECKING:
     from uocr_nb.serving.endpoint import Endpoint
 
-__all__ = ["another", "endpoints_for", "raise_failure", "raise_if_gone", "wait_until_back"]
+__all__ = ["another", "endpoints_for", "raise_failure", "raise_if_gone", "ready", "wait_until_back"]
 
 _LONGEST_POLL = 5.0
 
@@ -94,7 +94,7 @@ async def wait_until_back(endpoint: Endpoint, patience: float, meanwhile: Callab
             return
         await raise_if_gone(endpoint)
         raise_failure(endpoint)
-        if await _ready(endpoint):
+        if await ready(endpoint):
             return
         if time.monotonic() > until:
             raise RequestError(
@@ -106,8 +106,8 @@ async def wait_until_back(endpoint: Endpoint, patience: float, meanwhile: Callab
         pause = min(2 * pause, _LONGEST_POLL)
 
 
-async def _ready(endpoint: Endpoint) -> bool:
-    """Whether it says what it serves, and does not say that it is still loading."""
+async def ready(endpoint: Endpoint) -> bool:
+    """Tell whether an endpoint says what it serves, and does not say that it is still loading."""
     import httpx2  # noqa: PLC0415 - heavy
 
     try:
@@ -115,5 +115,5 @@ async def _ready(endpoint: Endpoint) -> bool:
         url = endpoint.base_url.removesuffix("/v1") + endpoint.profile.health
         # A gateway may show the interface alone and no health page, so only a plain "not yet" counts.
         return (await endpoint.http().get(url, timeout=5.0)).status_code not in (500, 502, 503, 504)
-    except (UocrError, httpx2.TransportError):
+    except (UocrError, httpx2.RequestError):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["quick_transport"]
 
-_GATHER = 0.04
-"""Seconds for which the pieces of a stream are let gather before they are read at once; nobody sees it."""
+_GATHER = 0.1
+"""Seconds for which the pieces of a stream are let gather before they are read at once; nobody sees it. All streams are
+read at the same tick: one after the other they find the processor's caches warm, which halves what a piece costs."""
+
+_AT_ONCE = 8
+"""Reads of a stream before its pieces are let gather, so that a short answer is there at once."""
 
 
 def quick_transport(url: str) -> httpx2.AsyncBaseTransport | None:
@@ -71,6 +76,7 @@ class _Transport(httpx2.AsyncBaseTransport):
                     total=None, sock_connect=limits.get("connect"), sock_read=limits.get("read")
                 ),
             )
+        _end_with_connection(response)
         return httpx2.Response(
             response.status, headers=list(response.raw_headers), stream=_Body(request, response), request=request
         )
@@ -105,9 +111,11 @@ class _Body(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         gathers = self._response.headers.get("Content-Type", "").startswith("text/event-stream")
         with _as_httpx2(self._request):
+            reads = 0
             async for chunk in self._response.content.iter_any():
                 yield chunk
-                if gathers:
+                reads += 1
+                if gathers and reads > _AT_ONCE:
                     await self._gather()
 
     async def _gather(self) -> None:
@@ -119,7 +127,7 @@ class _Body(httpx2.AsyncByteStream):
         with contextlib.suppress(RuntimeError):  # it is closing
             transport.pause_reading()
         try:
-            await asyncio.sleep(_GATHER)
+            await asyncio.sleep(_GATHER - time.monotonic() % _GATHER)
         finally:
             with contextlib.suppress(RuntimeError):
                 transport.resume_reading()
@@ -130,6 +138,28 @@ class _Body(httpx2.AsyncByteStream):
             self._response.release()
         else:
             self._response.close()
+
+
+def _end_with_connection(response: aiohttp.ClientResponse) -> None:
+    """Let the reading of a body end when its connection does: after a broken chunk aiohttp waits for ever."""
+    import aiohttp  # noqa: PLC0415 - heavy
+
+    content, connection = response.content, response.connection
+    closed = connection.protocol.closed if connection is not None and connection.protocol is not None else None
+    if closed is None:
+        return
+
+    def end(closing: asyncio.Future[None]) -> None:
+        closing.exception()  # it was looked at
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientPayloadError("The connection was lost."))
+
+    def forget() -> None:
+        # The connection lives on for other requests.
+        closed.remove_done_callback(end)
+
+    closed.add_done_callback(end)
+    content.on_eof(forget)
 
 
 @contextlib.contextmanager
@@ -147,5 +177,6 @@ def _as_httpx2(request: httpx2.Request) -> Iterator[None]:
         raise httpx2.ConnectError(str(error), request=request) from error
     except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError, aiohttp.ClientResponseError) as error:
         raise httpx2.RemoteProtocolError(str(error), request=request) from error
-    except (aiohttp.ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError, RuntimeError) as error:
+        # The last is how it says that a connection was lost between two looks at it.
         raise httpx2.ReadError(str(error), request=request) from error
