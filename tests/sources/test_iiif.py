@@ -254,6 +254,22 @@ def test_a_collection_writes_no_line_to_paste(library: Library, renderer: Render
     assert iiif.label_of(members[0]) == "B"
 
 
+def test_a_password_goes_to_no_other_server_that_a_manifest_names(library: Library, renderer: Renderer) -> None:
+    other = Library()
+    try:
+        for place in (library, other):
+            place.scans["a"] = Scan()
+        url = library.manifest2([library.canvas2("1", place.resource2("a")) for place in (library, other)])
+        source, _ = opened(renderer, url.replace("://", "://me:s3cret@"))
+        for number in (1, 2):
+            renderer.render(source, number)
+        assert all("authorization" in asked.headers for asked in library.asked)
+        assert other.asked
+        assert not any("authorization" in asked.headers for asked in other.asked)
+    finally:
+        other.close()
+
+
 def test_a_login_is_named(library: Library, renderer: Renderer) -> None:
     library.scans["a"] = Scan(info_status=401)
     source, _ = opened(renderer, library.manifest2([library.canvas2("1", library.resource2("a"))]))

@@ -170,6 +170,15 @@ def test_truncated_files_show_what_is_there(renderer: Renderer, encode: Encode) 
         assert "ends early" in page.notes[0]
 
 
+def test_white_of_a_truncated_file_is_not_blank(renderer: Renderer, encode: Encode) -> None:
+    sheet = Image.new("L", (400, 600), 255)
+    sheet.paste(0, (100, 550, 300, 560))
+    data = encode(sheet, "BMP")  # from the bottom up: the end is the top
+    page = draw(renderer, data[: len(data) // 2])
+    white = draw(renderer, encode(Image.new("L", (400, 600), 255), "BMP"))
+    assert (page.blank, white.blank) == (False, True)
+
+
 def test_damaged_files_are_one_short_message(renderer: Renderer, encode: Encode, mark: Image.Image) -> None:
     heads = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xffjunk", b"II*\0", encode(mark)[:30])
     for head in heads:
@@ -195,6 +204,18 @@ def test_bombs_are_refused_by_their_header(renderer: Renderer) -> None:
     with pytest.raises(SourceError, match="too large") as caught:
         renderer.open(source)
     assert "65,000 x 65,000" in caught.value.why
+
+
+def test_a_frame_that_is_a_bomb_is_refused_when_its_page_is_drawn(renderer: Renderer, tmp_path: Path) -> None:
+    file = tmp_path / "pages.tif"
+    Image.new("L", (60, 40)).save(file, save_all=True, append_images=[Image.new("L", (777, 555))])
+    file.write_bytes(file.read_bytes().replace(struct.pack("<I", 777), struct.pack("<I", 65_000)))
+    file.write_bytes(file.read_bytes().replace(struct.pack("<H", 777), struct.pack("<H", 65_000)))
+    file.write_bytes(file.read_bytes().replace(struct.pack("<H", 555), struct.pack("<H", 64_000)))
+    (source,) = resolve(file)
+    assert renderer.render(source, 1).size == (60, 40)
+    with pytest.raises(SourceError, match="too large"):
+        renderer.render(source, 2)
 
 
 def test_an_honest_large_scan_is_scaled_with_a_note(renderer: Renderer, encode: Encode) -> None:
@@ -293,3 +314,15 @@ def test_heic_is_read_where_its_plugin_is_installed(renderer: Renderer, tmp_path
     assert image.size == (640, 480)
     assert pixels(image).convert("L").getpixel((200, 150)) < 40
     assert pixels(image).convert("L").getpixel((500, 400)) > 215
+
+
+@pytest.mark.parametrize("turned", [1, 6])
+def test_a_heic_picture_is_turned_once(renderer: Renderer, encode: Encode, turned: int) -> None:
+    pytest.importorskip("pillow_heif").register_heif_opener()
+    exif = Image.Exif()
+    exif[0x112] = turned
+    data = encode(Image.new("RGB", (640, 480), "white"), "HEIF", exif=exif.tobytes())
+    # The writer turns by the format's own means and leaves 1 in EXIF; telephones leave what it was.
+    entry = b"\x01\x12\x00\x03\x00\x00\x00\x01\x00"
+    assert data.count(entry) == 1
+    assert draw(renderer, data.replace(entry + b"\x01", entry + b"\x06")).size == (480, 640)

@@ -97,6 +97,7 @@ def test_nothing_is_sent_that_could_tell_who_asks(
     site: Web, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_fake_leak")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")  # for the world outside, never for this machine
     site.routes["/start"] = Answer(status=302, headers={"Location": "/x.png", "Set-Cookie": "a=b; Path=/"})
     renderer.open(resolve(f"{site.url}/start")[0])
     for asked in site.asked:
@@ -121,6 +122,18 @@ def test_user_and_password_go_to_their_server_alone_and_are_never_shown(site: We
         assert "s3cret" not in str(refused(renderer, given.replace(str(site.port), "1") + "/x"))
     finally:
         other.close()
+
+
+@pytest.mark.parametrize(
+    "rest", ["/{}@h.invalid/x.png", ":{}#b@h.invalid/x", ":{}?b@h.invalid/x", ":{}@/x", ":{}@[::1/x"]
+)
+@pytest.mark.parametrize("start", ["https://me", "https:/me", "http:me", "ftp://me"])
+def test_no_password_of_a_mistyped_address_is_shown(renderer: Renderer, start: str, rest: str) -> None:
+    url = start + (":a" if rest[0] == "/" else "") + rest.format("s3c")
+    for source in [*resolve([url, "none"]), *([] if start == "http:me" else resolve([f" {url}", "none"]))]:
+        with pytest.raises(SourceError) as caught:
+            renderer.open(source)
+        assert "s3c" not in f"{source} {source.name} {caught.value}"
 
 
 @pytest.mark.parametrize(
@@ -176,6 +189,12 @@ def test_every_fault_is_one_message(
     assert "Traceback" not in str(error)
 
 
+def test_a_manifest_has_a_limit_of_its_own(site: Web, renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_JSON_BYTES", 10_000)
+    site.routes["/manifest"] = Answer(iter([b'{"a": "' + b"x" * 5_000] * 9), pause=0.01, length=10**5)
+    assert "too large" in refused(renderer, f"{site.url}/manifest").what
+
+
 def test_a_viewer_that_carries_its_manifest_along_names_it(site: Web, renderer: Renderer) -> None:
     site.routes["/view"] = Answer(b"<!doctype html><html>")
     error = refused(renderer, f"{site.url}/view?manifest=https%3A%2F%2Fl.example%2Fbk1%2Fmanifest.json")
@@ -208,8 +227,8 @@ def test_a_gzip_answer_is_unpacked(site: Web, renderer: Renderer) -> None:
         "127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local", "metadata.google.internal",
         "2130706433", "0x7f000001", "0x7f.1", "127.1", "0", "10.1.2.3", "172.20.0.1", "192.168.0.1",
         "169.254.169.254", "100.64.0.1", "100.100.100.200", "168.63.129.16", "0.0.0.0", "224.0.0.1", "255.255.255.255",
-        "192.0.2.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]", "[ff02::1]",
-        "[::ffff:127.0.0.1]", "[::ffff:a00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]",
+        "192.0.2.1", "192.88.99.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]",
+        "[ff02::1]", "[::ffff:127.0.0.1]", "[::ffff:a00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]",
         "[2002:7f00:1::]", "[2001:0:1::1]", "[2001:db8::1]",
     ],
 )  # fmt: skip
@@ -230,10 +249,12 @@ def test_a_name_that_changes_its_address_gains_nothing(
     site: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config.settings, "allow_private_urls", False)
-    # The name has a private address beside an open one.
+    # The name has a private address beside an open one: not even the open one is connected to.
     monkeypatch.setattr(wire, "lookup", lambda *_: ["93.184.216.34", "127.0.0.1"])
-    with pytest.raises(FetchError, match="not fetched"):
-        fetch.fetch(f"http://x.example:{site.port}/x.png", tmp_path, limits=QUICK)
+    with monkeypatch.context() as patch:
+        patch.setattr(wire, "_tls", None)
+        with pytest.raises(FetchError, match="not fetched"):
+            fetch.fetch(f"http://x.example:{site.port}/x.png", tmp_path, limits=QUICK)
     # The check of the name is passed, and the other end of the connection is private all the same.
     monkeypatch.setattr(wire, "lookup", lambda *_: ["127.0.0.1"])
     answers = iter([True, False, False])

@@ -77,6 +77,8 @@ def _name_for(value: Any) -> str:
     """What to call something that cannot be read."""
     if isinstance(value, str) and _SCHEME.match(value.strip()):
         return name_of(value.strip())
+    if isinstance(value, str) and _WEB.match(value.strip()):
+        return short(shown_url(value.strip()))
     return (shown(Path(value)) if isinstance(value, (str, Path)) else "") or short(value)
 
 
@@ -97,6 +99,8 @@ def _one(item: Item, base: Path | None) -> list[Source]:
 
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_WEB = re.compile(r"https?:", re.IGNORECASE)
+"""What begins so and names no file is an address that was mistyped; it may hold a password, as an address may."""
 
 
 def _from_text(text: str, base: Path | None) -> list[Source]:
@@ -115,6 +119,8 @@ def _from_text(text: str, base: Path | None) -> list[Source]:
         )
     path = _absolute(text, base)
     real = existing(path)
+    if real is None and _WEB.match(text):
+        raise _no_address(text)
     if real is None and glob.has_magic(text):
         return from_glob(text, base)
     return _from_path(path, text)
@@ -126,12 +132,16 @@ def _from_address(text: str) -> Source:
     except ValueError:
         host = None
     if not host or re.search(r"[\x00-\x1f\x7f]", text):
-        raise SourceError(
-            f"{short(shown_url(text))} is not an address.",
-            "After http:// or https:// comes the name of a host.",
-            "%uocr https://example.org/report.pdf",
-        )
+        raise _no_address(text)
     return Source(name_of(text), "url", url=text)
+
+
+def _no_address(text: str) -> SourceError:
+    return SourceError(
+        f"{short(shown_url(text))} is not an address.",
+        "After http:// or https:// comes the name of a host.",
+        "%uocr https://example.org/report.pdf",
+    )
 
 
 def _absolute(text: str, base: Path | None) -> Path:

@@ -121,9 +121,10 @@ def shown_url(url: str, most: int = 100) -> str:
     try:
         parts = httpx2.URL(url)
         clean = str(parts.copy_with(username=None, password=None, query=None, fragment=None))
-        text = clean if parts.host else url[:12].partition("@")[0]
+        text = clean if parts.host else url.rpartition("@")[2][:12]
     except (httpx2.InvalidURL, ValueError, TypeError):
-        text = re.split(r"[?#]", url, maxsplit=1)[0].rpartition("@")[2]
+        # A password with "/", "?" or "#" in it looks like the end of the host's name: all up to the last "@" goes.
+        text = re.split(r"[?#]", url.rpartition("@")[2], maxsplit=1)[0]
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
