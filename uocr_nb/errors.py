@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+from pathlib import Path
+
 __all__ = [
     "EndpointError",
     "MissingExtraError",
@@ -39,6 +43,17 @@ class UocrError(Exception):
                 lines.append(f"  {name:<5}{first}")
                 lines += [f"       {line}" for line in rest]
         return "\n".join(lines)
+
+
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """What IPython shows of it: the lines of the user's own code that led to it, then the three parts."""
+        own = str(Path(__file__).parent)
+        frames = [frame for frame in traceback.extract_tb(self.__traceback__) if not _is_ours(frame.filename, own)]
+        return [*traceback.format_list(frames), f"{type(self).__name__}: {self}"]
+
+
+def _is_ours(file: str, own: str) -> bool:
+    return file.startswith(own) or f"{os.sep}IPython{os.sep}" in file or f"{os.sep}ipykernel{os.sep}" in file
 
 
 class OptionError(UocrError):

@@ -133,3 +133,13 @@ def test_furniture_is_kept_where_a_page_has_no_other_text(label: str, beside: li
     assert page_markdown(made).endswith("Hello")
     assert page_text(made) == "Hello"
     assert document_markdown(Document([made, page((label, "no"), ("text", "yes"))])).endswith("Hello\n\n---\n\nyes")
+
+
+def test_of_several_sources_each_is_named_once() -> None:
+    pages = [
+        Page(n, n, name, (9, 9), (Block("text", f"page {n}"),))
+        for n, name in enumerate(["a_1.pdf", "a_1.pdf", "*b*.png"], 1)
+    ]
+    written = document_markdown(Document(pages))
+    assert written.split("\n\n---\n\n") == ["*[a_1.pdf]*\n\npage 1", "page 2", "*[\\*b\\*.png]*\n\npage 3"]
+    assert "[" not in document_markdown(Document(pages[:2]))

@@ -124,7 +124,7 @@ def serve_child(settings: Settings) -> int:
 
 
 def serve_foreground(port: int = 0, low_memory: bool = False) -> None:  # noqa: FBT001, FBT002 - named in the contract
-    """Serve until interrupted; the first two lines on stdout are the URL and a key made for this run.
+    """Serve until interrupted; the first two lines on stdout are the URL and a key made for this run, then "ready".
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ def serve_foreground(port: int = 0, low_memory: bool = False) -> None:  # noqa: 
     def tell(event: str, **more: str) -> None:
         if event == "listening":
             print(f"url: {more['url']}", f"key: {settings.key}", sep="\n", flush=True)
+        elif event == "ready":
+            print("ready", flush=True)
 
     with contextlib.suppress(KeyboardInterrupt):
         _serve(settings, tell, None)

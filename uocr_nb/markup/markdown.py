@@ -119,8 +119,20 @@ def _left_out(page: Page) -> frozenset[str]:
 
 
 def document_markdown(document: Document, *, furniture: bool = False, tables: Tables = "html") -> str:
-    """Markdown of all pages, a rule between two pages; see `page_markdown`."""
-    return "\n\n---\n\n".join(page_markdown(page, furniture=furniture, tables=tables) for page in document.pages)
+    """Markdown of all pages, a rule between two pages; see `page_markdown`. Of several sources each one is named."""
+    pages = document.pages
+    several = len({page.source for page in pages}) > 1
+    written, before = [], None
+    for page in pages:
+        named = [_source(page)] if several and page.source != before else []
+        before = page.source
+        written.append("\n\n".join([*named, page_markdown(page, furniture=furniture, tables=tables)]))
+    return "\n\n---\n\n".join(written)
+
+
+def _source(page: Page) -> str:
+    name = " ".join(plain_lines(show_bytes(page.source)).split())
+    return f"*[{escape_line(name, paired=name.count('$') > 1)}]*"
 
 
 def _note(page: Page) -> str:

@@ -82,10 +82,10 @@ class ProgramHost(ChildHost):
         profile = self._endpoint.profile
         found = find_python("sglang") if profile.name == "sglang" else find_program(self._command(0)[0])
         if found is None:
-            program = self._command(0)[0] if profile.name != "sglang" else "the package sglang"
+            program = f"The program {self._command(0)[0]}" if profile.name != "sglang" else "The package sglang"
             raise EndpointError(
                 f"{profile.name} is not installed here.",
-                f"{program[:1].upper()}{program[1:]} is not to be found by this kernel's Python or on its PATH.",
+                f"{program} is not to be found by this kernel's Python or on its PATH.",
                 f"{_INSTALL.get(profile.name, 'Install it')}\n{self._elsewhere()}",
             )
         return found
