@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -140,6 +144,39 @@ def test_the_last_page_of_several_is_asked_for_in_the_mode_that_it_was_drawn_for
     with engine(script, owned_by="sglang") as running, uocr.serve(running.url) as point:
         uocr.ocr(tmp_path / "three.tiff", endpoint=point, multi=2, progress=False)
     assert {body["images_config"]["image_mode"] for body in script.bodies} == {"base"}
+
+
+_FORK = """
+import os, sys
+import uocr_nb as uocr
+from breaking import breaking
+from page_script import picture
+
+with breaking(lambda _shown, _times: "plain") as running, uocr.serve(running.url) as point:
+    def read(*numbers):
+        pages = [picture(n) for n in numbers]
+        return uocr.ocr(pages, endpoint=point, progress=False, cache=False).status["ok"]
+    read(1, 2)
+    child = os.fork()
+    if child == 0:
+        sys.exit(0 if read(3, 4) == 2 else 1)
+    print(os.waitpid(child, 0)[1], read(5, 6))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_reads_and_leaves_its_parents_connections_alone() -> None:
+    helpers = Path(__file__).parent.parent / "helpers"
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-W", "ignore::DeprecationWarning", "-c", _FORK],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(helpers), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.split() == ["0", "2"], done.stderr
+    assert "Unclosed" not in done.stderr
 
 
 # -- anything at any moment --------------------------------------------------------------------------------------------

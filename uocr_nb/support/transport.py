@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -52,6 +54,7 @@ class _Transport(httpx2.AsyncBaseTransport):
     def __init__(self, *, trusts_environment: bool) -> None:
         self._trusts = trusts_environment
         self._session: aiohttp.ClientSession | None = None
+        _living.add(self)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request`; the body of the response is read as it is asked for.
@@ -86,6 +89,13 @@ class _Transport(httpx2.AsyncBaseTransport):
         if self._session is not None:
             await self._session.close()
 
+    def let_go_in_child(self) -> None:
+        """In a forked child: leave the connections alone; closing them takes them out of the parent's loop too."""
+        session, self._session = self._session, None
+        if session is not None and session.connector is not None:
+            session.connector._conns.clear()  # noqa: SLF001 - no public way to drop them without closing them
+            session.detach()
+
     def _opened(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 - heavy
 
@@ -99,6 +109,18 @@ class _Transport(httpx2.AsyncBaseTransport):
                 trust_env=False,
             )
         return self._session
+
+
+_living: weakref.WeakSet[_Transport] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for transport in list(_living):
+        transport.let_go_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class _Body(httpx2.AsyncByteStream):
