@@ -140,6 +140,10 @@ async def _stream(writer: asyncio.StreamWriter, how: str, shown: list[int]) -> b
             return _reset(writer) if how == "reset within" else False
         writer.write(b"%x\r\n%b\r\n" % (len(line), line))
     writer.write(b"0\r\n\r\n")
+    if how == "reset after":
+        await writer.drain()
+        await asyncio.sleep(0.06)
+        return _reset(writer)
     return how != "closed after"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import subprocess
@@ -40,6 +41,18 @@ def right(pages: Sequence[uocr.Page], shown: Sequence[int]) -> list[bool]:
     return [
         page.text.count(f"Body of page {n}.") == 1 for page, n in zip(pages, shown, strict=True) if page.status == "ok"
     ]
+
+
+@pytest.mark.parametrize("how", [*BREAKS, "reset after"])
+def test_connections_that_go_are_not_told_of(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        breaking(lambda shown, times: how if shown == [2] and times == 1 else "plain") as running,
+        uocr.serve(running.url) as point,
+    ):
+        uocr.ocr([picture(n) for n in range(1, 4)], endpoint=point, concurrency=2, progress=False)
+        settle(point)
+    gc.collect()
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("how", BREAKS)

@@ -35,10 +35,7 @@ _AT_ONCE = 8
 
 def quick_transport(url: str) -> httpx2.AsyncBaseTransport | None:
     """Make the transport for a client that talks to `url` alone; None where httpx2's own must be used."""
-    trusts = client_options(url)["trust_env"]
-    if trusts and _proxied(url):
-        return None
-    return _Transport(trusts_environment=trusts)
+    return None if client_options(url)["trust_env"] and _proxied(url) else _Transport()
 
 
 def _proxied(url: str) -> bool:
@@ -51,8 +48,7 @@ def _proxied(url: str) -> bool:
 class _Transport(httpx2.AsyncBaseTransport):
     """Requests by aiohttp. Bound to the loop that sends the first one."""
 
-    def __init__(self, *, trusts_environment: bool) -> None:
-        self._trusts = trusts_environment
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         _living.add(self)
 
@@ -100,7 +96,8 @@ class _Transport(httpx2.AsyncBaseTransport):
         import aiohttp  # noqa: PLC0415 - heavy
 
         if self._session is None or self._session.closed:
-            context = httpx2.create_ssl_context(trust_env=self._trusts)
+            # SSL_CERT_FILE holds for a port that is forwarded to this machine as well.
+            context = httpx2.create_ssl_context()
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=30.0),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -171,8 +168,7 @@ def _end_with_connection(response: aiohttp.ClientResponse) -> None:
     if closed is None:
         return
 
-    def end(closing: asyncio.Future[None]) -> None:
-        closing.exception()  # it was looked at
+    def end(_closing: asyncio.Future[None]) -> None:
         if not content.is_eof() and content.exception() is None:
             content.set_exception(aiohttp.ClientPayloadError("The connection was lost."))
 
@@ -181,7 +177,15 @@ def _end_with_connection(response: aiohttp.ClientResponse) -> None:
         closed.remove_done_callback(end)
 
     closed.add_done_callback(end)
+    closed.remove_done_callback(_looked_at)
+    closed.add_done_callback(_looked_at)
     content.on_eof(forget)
+
+
+def _looked_at(closing: asyncio.Future[None]) -> None:
+    """Say that nobody needs to be told why a connection has closed; once for each connection, idle ones too."""
+    if not closing.cancelled():
+        closing.exception()
 
 
 @contextlib.contextmanager
