@@ -24,6 +24,7 @@ from uocr_nb.document.model import Status
 from uocr_nb.reading import asking
 from uocr_nb.reading.desk import Gate, the_desk
 from uocr_nb.support.loop import background_loop
+from uocr_nb.support.state import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -288,3 +289,19 @@ def test_whatever_breaks_or_is_ended_each_page_comes_once_and_nothing_is_left(se
     for pages_read in filter(None, results):
         assert all(page.status is Status.OK for page in pages_read)
         assert all(right(pages_read, shown))
+
+
+def test_pages_that_were_read_stay_where_one_cannot_be_drawn_again(tmp_path: Any) -> None:
+    source = tmp_path / "gone.png"
+    picture(2).save(source)
+
+    def how(shown: list[int], _times: int) -> str | int:
+        source.unlink(missing_ok=True)
+        for drawn in run_folder().rglob("*.png"):
+            if shown == [2]:
+                drawn.unlink()
+        return 500 if shown == [2] else "plain"
+
+    with breaking(how) as running, uocr.serve(running.url) as point:
+        document = uocr.ocr(source, endpoint=point, concurrency=1, progress=False)
+    assert document.status == {Status.FAILED: 1}, "a document, since the page was there"

@@ -37,6 +37,7 @@ class Supply:
         self._options = options
         self._opened: list[list[Item]] = [[item] for item in items]
         self._failed = 0
+        self._drawn = False
         self._stop = threading.Event()
         self._done = 0
 
@@ -104,6 +105,7 @@ class Supply:
         except SourceError as error:
             self.unreadable.append(error)
             raise
+        self._drawn = True
         return replace(image, notes=(*item.notes, *image.notes)) if item.notes else image
 
     def stop(self) -> None:
@@ -117,7 +119,7 @@ class Supply:
 
     def raise_if_unreadable(self) -> None:
         """Raise when there was no page that could be drawn; pages that are read again have their document to say so."""
-        if not self._sources or not self.unreadable or len(self.unreadable) < len(self.items):
+        if self._drawn or not self._sources or not self.unreadable or len(self.unreadable) < len(self.items):
             return
         first = self.unreadable[0]
         if len(self.unreadable) == 1 or not self._failed:
