@@ -84,6 +84,8 @@ def test_blocks_that_slide_off_the_page() -> None:
         "\n".join(f"<|det|>text [10, {20 * n}, 990, {20 * n + 18}]<|/det|>Name: ____ Date: ____" for n in range(48)),
         "\n".join(f"<|det|>image [{100 * n}, 20, {100 * n + 90}, 90]<|/det|>" for n in range(9)) + "\n" + TAG + "x",
         TABLE + ("<tr>" + "<td>P</td>" * 31 + "</tr>") * 30 + "</table>",
+        TAG + "Name and place: " + "." * 2_900,
+        "".join(f"<|det|>text [{n}, 20, {n + 90}, 90]<|/det|>Field {n}\n" for n in (*range(20), *range(5), 30, 31)),
     ],
 )
 def test_true_repeats_are_no_loop(raw: str, finish: str | None) -> None:
@@ -92,6 +94,13 @@ def test_true_repeats_are_no_loop(raw: str, finish: str | None) -> None:
 
 def test_a_page_of_the_days_of_a_year_that_was_cut_is_truncated() -> None:
     assert verdict(TAG + "\n".join(map(str, range(1, 366))), "length").status is Status.TRUNCATED
+
+
+def test_equal_lines_in_places_of_their_own_are_no_loop_until_they_are_a_hundred() -> None:
+    lines = [f"<|det|>text [10, {9 * n}, 90, {9 * n + 4}]<|/det|>Yes\n" for n in range(105)]
+    assert verdict("".join(lines[:90]), "length").status is Status.TRUNCATED
+    assert verdict("".join(lines), "length").status is Status.LOOPING
+    assert verdict("".join(lines), "stop").status is Status.OK
 
 
 @pytest.mark.parametrize(
@@ -145,6 +154,7 @@ def test_a_remark_over_the_whole_page_is_doubted() -> None:
     found = verdict("<|det|>text [0, 0, 999, 999]<|/det|>The image contains no text.")
     assert found.status is Status.OK
     assert "remark" in found.warnings[0]
+    assert verdict("<|det|>text [0, 0, 999, 999]<|/det|>" + "The whole page as one text. " * 20).warnings == ()
 
 
 def first_alarm(text: str, size: int = 7) -> int | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.markup.markdown import block_markdown, block_text, document_markdown, page_markdown, page_text
-from uocr_nb.markup.maths import split_maths, tidy, to_dollar
+from uocr_nb.markup.maths import split_maths, tidy
 
 
 def md(text: str, label: str = "text") -> str:
@@ -62,6 +64,11 @@ def test_labels() -> None:
     )
 
 
+def test_the_marks_of_text_that_is_being_written_are_none_of_the_page() -> None:
+    cell = "\ufdd0x\ufdd0 \ufdd2y\ufdd2 \ufdd3("
+    assert not re.search(r"\$|span|&#", block_markdown(Block("table", f"<table><tr><td>{cell}</td></tr></table>")))
+
+
 def test_a_page() -> None:
     made = page(
         ("header", "Journal"),
@@ -113,7 +120,6 @@ def test_parts() -> None:
     assert split_maths("a \\(x\\) b \\[y\\]") == [("text", "a "), ("inline", "x"), ("text", " b "), ("display", "y")]
     assert split_maths("\\[ a \\\\[2pt] b \\]") == [("display", "a \\\\[2pt] b")]
     assert split_maths("\\( a \\( b \\)") == [("text", "\\( a "), ("inline", "b")]
-    assert to_dollar("$5 \\(x\\)") == "\\$5 $x$"
 
 
 @pytest.mark.parametrize("shape", ["\\(", "a b c ", " ", " ^", "*a", "\\\\", "[a](", "<a ", "    \n", "---", "`", "1 "])

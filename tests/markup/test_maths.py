@@ -11,6 +11,7 @@ from lxml import etree
 
 from uocr_nb.document.model import Block, Document, Page
 from uocr_nb.markup.maths import bare_formula, split_maths, tidy, to_mathml, typesettable
+from uocr_nb.markup.safe_html import clean_mathml
 
 PRESENTATION = set(
     "math mrow mi mn mo mtext mspace msup msub msubsup mfrac msqrt mroot munder mover munderover mtable mtr mtd "  # noqa: SIM905
@@ -154,6 +155,16 @@ def test_mathml_of_anything_is_mathml_or_nothing(formula: str) -> None:
             assert element.tag in PRESENTATION | {"body"}
             assert not {"href", "class", "id", "actiontype"} & set(element.keys())
             assert "url" not in element.get("style", "")
+
+
+def test_cleaned_mathml_keeps_to_its_formula() -> None:
+    sound = '<math display="block"><mrow style="color:#ff0000"><mspace width="2em"></mspace></mrow></math>'
+    assert clean_mathml(sound) == sound
+    assert 'notation="updiagonalstrike downdiagonalstrike"' in (to_mathml("\\xcancel{x}", False) or "")
+    for bad in ("position:fixed", "background:url(x)", "color:#ff0000;position:fixed", "padding-left:99em"):
+        assert not re.search("fixed|url|99", clean_mathml(sound.replace("color:#ff0000", bad)))
+    for bad in ("9999em", "100vw", "-5em", "2em;x"):
+        assert clean_mathml(sound.replace("2em", bad)) == sound.replace(' width="2em"', "")
 
 
 def test_an_unknown_command_leaves_the_source_in_the_export() -> None:

@@ -15,7 +15,19 @@ from web import Answer
 
 from uocr_nb import config
 from uocr_nb.errors import SourceError
-from uocr_nb.sources import Opened, PageError, PageImage, Renderer, RenderSpec, Source, canvases, iiif, resolve, web
+from uocr_nb.sources import (
+    Opened,
+    PageError,
+    PageImage,
+    Renderer,
+    RenderSpec,
+    Source,
+    canvases,
+    iiif,
+    iiif_request,
+    resolve,
+    web,
+)
 from uocr_nb.support.fetch import Limits
 
 if TYPE_CHECKING:
@@ -113,6 +125,24 @@ def test_tiles_are_put_together_where_there_is_nothing_else(library: Library, re
     assert len([path for path in library.images() if not path.startswith("a/full/")]) in (6, 7)
 
 
+def test_tiles_are_taken_rather_than_a_whole_that_is_huge(
+    library: Library, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iiif_request, "_WHOLE", 1_000_000)
+    library.scans["a"] = Scan(size=(1500, 2110), level=0, tile=1024)
+    assert is_the_page(first(renderer, library.base("a"), RenderSpec(mode="base")))
+    assert len(library.images()) > 1
+
+
+def test_a_manifest_without_end_is_read_in_part(
+    library: Library, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iiif, "MOST_CANVASES", 2)
+    _, book = opened(renderer, library.manifest2([library.canvas2(str(n)) for n in range(5)]))
+    assert book.pages == 2
+    assert "has 5 canvases; only the first 2" in book.notes[0]
+
+
 def test_a_server_that_refuses_one_way_is_asked_in_another(library: Library, renderer: Renderer) -> None:
     library.scans["a"] = Scan(level=1)
     info = library.scans["a"].info(library.base("a")) | {"profile": "level2"}
@@ -206,6 +236,9 @@ def test_a_static_picture_is_fetched_as_it_is_and_made_no_larger_than_of_use(
     library.routes["/scan.jpg"] = scan.answer("full", "full", "0/default.jpg")
     body = {"id": f"{library.url}/scan.jpg", "type": "Image", "format": "image/jpeg"}
     assert first(renderer, library.manifest3([library.canvas3({}, body)])).size == (300, 200)
+    library.routes["/scan.jpg"] = Scan(size=(4200, 2800)).answer("full", "full", "0/default.jpg")
+    page = first(renderer, library.manifest3([library.canvas3({}, body)], "/large"))
+    assert 1929 < max(page.size) < 3500
 
 
 def test_two_pages_side_by_side_are_asked_for_larger(library: Library, renderer: Renderer) -> None:

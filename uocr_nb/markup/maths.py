@@ -14,7 +14,7 @@ from uocr_nb.markup.tex import tidy, typesettable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Part", "bare_formula", "split_maths", "tidy", "to_dollar", "to_mathml", "typesettable"]
+__all__ = ["Part", "bare_formula", "split_maths", "tidy", "to_mathml", "typesettable"]
 
 Part = tuple[Literal["text", "inline", "display"], str]
 
@@ -104,18 +104,3 @@ def bare_formula(text: str) -> str | None:
     if "\\(" in bare or "\\[" in bare:
         return None
     return tidy(bare)
-
-
-def to_dollar(text: str) -> str:
-    r"""`text` with ``\(x\)`` as ``$x$``, ``\[x\]`` as ``$$x$$`` on lines of their own, other dollars as ``\$``."""
-    written = []
-    for kind, part in split_maths(text):
-        if kind == "text":
-            written.append(part.replace("$", "\\$"))
-        elif not part:
-            continue
-        elif kind == "inline":
-            written.append(f"${part}$")
-        else:
-            written.append(f"\n$$\n{part}\n$$\n")
-    return "".join(written).strip("\n")

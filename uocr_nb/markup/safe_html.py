@@ -34,10 +34,10 @@ _MATHML |= {
     "munder": {"accentunder"},
     "munderover": {"accent", "accentunder"},
 }
-_WORD = re.compile(r"[a-z0-9]{1,24}|[0-9]{1,2}(?:\.[0-9]{1,9})?em")
+_WORD = re.compile(r"[a-z]{1,24}(?: [a-z]{1,24})?|[0-9]{1,2}(?:\.[0-9]{1,9})?(?:em)?")
 _STYLE = re.compile(
-    r"(?:color: ?#[0-9A-Fa-f]{6}|width: ?[0-9.]{1,4}%|text-align: ?(?:left|right|center)"
-    r"|justify-items: ?(?:start|end|center)|padding-(?:left|right|top|bottom): ?(?:0|[01]?\.?[0-9]{1,4}em)"
+    r"(?:color: ?#[0-9A-Fa-f]{6}|width: ?(?:100|[0-9]{1,2}(?:\.[0-9])?)%|text-align: ?(?:left|right|center)|padding-"
+    r"(?:left|right|top|bottom): ?(?:0|[0-2]?\.[0-9]{1,4}em|[0-2]em)|justify-items: ?(?:start|end|center)"
     r"|margin-left: ?-?(?:0?\.[0-9]{1,9}|1)em|border-(?:left|right|top|bottom): ?0\.05em (?:solid|dashed) currentcolor)"
 )
 
