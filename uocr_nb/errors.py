@@ -16,6 +16,10 @@ __all__ = [
 ]
 
 
+_SHORT = 120
+"""Characters of a step that fits behind a reason."""
+
+
 class UocrError(Exception):
     """Base of every error raised on purpose.
 
@@ -44,6 +48,16 @@ class UocrError(Exception):
                 lines += [f"       {line}" for line in rest]
         return "\n".join(lines)
 
+    @property
+    def reason(self) -> str:
+        """What happened and why, on one line, as the reason of a page."""
+        return " ".join(f"{self.what} {self.why}".split())
+
+    @property
+    def advice(self) -> str:
+        """`reason`, and the step that helps where it is a short one in words."""
+        step = "" if len(self.next) > _SHORT or "\n" in self.next or self.next.startswith(("%", "pip ")) else self.next
+        return " ".join(f"{self.reason} {step}".split())
 
     def _render_traceback_(self, *_: object) -> list[str]:
         """What IPython shows of it: the lines of the user's own code that led to it, then the three parts."""

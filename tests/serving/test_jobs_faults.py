@@ -280,10 +280,12 @@ def test_dies_later(hub: Hub, end: Any, says: list[str], until: Callable[..., An
 def test_reading_ends_with_the_reason(hub: Hub) -> None:
     hub.add(faults.Engine(die_after=2))
     serve_quick()
-    with pytest.raises(UocrError) as caught:
-        uocr.ocr([Image.new("RGB", (300, 200), shade) for shade in ("white", "grey", "black")], progress=False)
-    assert caught.value.what == "vllm has gone."
-    assert "exit code: 1" in caught.value.why
+    pages = [Image.new("RGB", (300, 200), shade) for shade in ("white", "grey", "black")]
+    first, *rest = uocr.ocr(pages, blank=True, progress=False).pages
+    assert first.status == "truncated", "what had come is kept"
+    assert {page.status for page in rest} == {"failed"}
+    assert rest[0].reason.startswith("Not asked. vllm has gone.")
+    assert "exit code: 1" in rest[0].reason
     nothing_left(hub)
 
 

@@ -41,6 +41,10 @@ class Kept:
             own = Answer(page.raw, "stop", None, page.tokens, answer.seconds)
             await asyncio.to_thread(cache.put, found, answer if whole else own)
 
+    def forget(self, endpoint: Endpoint) -> None:
+        """Forget what `endpoint` serves: it was away, and may serve something else now."""
+        self._requests.pop(endpoint, None)
+
     async def _key(self, sha256: str, endpoint: Endpoint) -> str | None:
         if not cache.enabled:
             return None

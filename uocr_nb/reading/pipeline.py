@@ -270,7 +270,12 @@ def retry(document: Document, endpoint: Any = None, pages: Iterable[int] | int |
         )
     spec = known[0].origin[1]
     options = Options.checked(
-        mode=spec.mode, prompt=document.meta.get("prompt"), max_tokens=_max_tokens(document), blank=True, cache=False
+        mode=spec.mode,
+        prompt=document.meta.get("prompt"),
+        max_tokens=_max_tokens(document),
+        confidence=bool(document.meta.get("confidence")),
+        blank=True,
+        cache=False,
     )
     items = items_again(document, known)
     run = Run(None, endpoint, options, items=items, spec=spec)

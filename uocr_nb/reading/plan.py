@@ -167,7 +167,7 @@ def open_source(
         When ``pages`` names a page that it does not have.
     """
     if opened is None:
-        reason = f"{error.what} {error.why}".strip() if error else ""
+        reason = error.advice if error else ""
         item = Item(position, source, 1, notes=source.notes)
         return [replace(item, failed=unread_page(item, (source, spec_of(options)), Status.FAILED, reason))]
     return page_items(source, opened, position, options.pages)

@@ -343,7 +343,7 @@ class Queue:
             if window.cut is not None and len(window.items) == 1:
                 page = self.pages(window, window.cut)[0]
             else:
-                reason = not_asked(error) if error is self.lost else f"{error.what} {error.why}".strip()
+                reason = not_asked(error) if error is self.lost else error.reason
                 page = page_without_answer(item.position, image, self.spec, Status.FAILED, reason)
             self._finish(window.best(page, self.options))
 
@@ -371,6 +371,7 @@ class Queue:
         finally:
             self._watches.pop(endpoint, None)
         if endpoint not in self._gone:
+            self.kept.forget(endpoint)
             self._desk.gate(endpoint).down = False
         self._desk.dispatch()
 
@@ -403,7 +404,7 @@ class Queue:
 
 def not_asked(error: client.RequestError) -> str:
     """Why a page was not asked for."""
-    return f"Not asked: {error.what[0].lower()}{error.what[1:]}"
+    return f"Not asked. {error.reason}"
 
 
 def _longer(one: client.Answer | None, other: client.Answer) -> client.Answer:

@@ -156,7 +156,7 @@ class Run:
             image = await self._supply.image(item, self.spec)
         except SourceError as error:
             self.tally.unasked += 1
-            reason = f"{error.what} {error.why}".strip()
+            reason = error.advice
             self._finish(unread_page(item, (item.source, self.spec), Status.FAILED, reason))
             return None
         if image.blank and not self.options.blank:

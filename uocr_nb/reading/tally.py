@@ -81,6 +81,7 @@ class Tally:
             "prompt": options.prompt,
             "max_tokens": options.max_tokens,
             "max_tokens_named": options.max_tokens_named,
+            "confidence": options.confidence,
             "requests": self.requests,
             "cached": self.cached,
             "tokens": self.tokens,

@@ -111,7 +111,7 @@ async def ready(endpoint: Endpoint) -> bool:
     import httpx2  # noqa: PLC0415 - heavy
 
     try:
-        await probe.read_models(endpoint)
+        endpoint.served = await probe.read_models(endpoint)
         url = endpoint.base_url.removesuffix("/v1") + endpoint.profile.health
         # A gateway may show the interface alone and no health page, so only a plain "not yet" counts.
         return (await endpoint.http().get(url, timeout=5.0)).status_code not in (500, 502, 503, 504)
