@@ -224,7 +224,7 @@ def test_a_gzip_answer_is_unpacked(site: Web, renderer: Renderer) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local", "metadata.google.internal",
+        "127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local", "intranet", "metadata.google.internal",
         "2130706433", "0x7f000001", "0x7f.1", "127.1", "0", "10.1.2.3", "172.20.0.1", "192.168.0.1",
         "169.254.169.254", "100.64.0.1", "100.100.100.200", "168.63.129.16", "0.0.0.0", "224.0.0.1", "255.255.255.255",
         "192.0.2.1", "192.88.99.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]",
@@ -282,7 +282,7 @@ def test_a_proxy_is_used_and_private_addresses_stay_refused(
     monkeypatch.setattr(wire, "lookup", lambda *_: ["93.184.216.34"])
     assert fetch.fetch("http://x.example/a.png", tmp_path, limits=QUICK).size == len(png())
     assert site.paths() == ["http://x.example/a.png"]
-    for url in ("http://10.0.0.1/", "http://localhost:1/", "http://0x7f.1/"):
+    for url in ("http://10.0.0.1/", "http://localhost:1/", "http://0x7f.1/", "http://intranet/"):
         with pytest.raises(FetchError, match="not fetched"):
             fetch.fetch(url, tmp_path, limits=QUICK)
     assert len(site.asked) == 1

@@ -6,6 +6,8 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.document.halves import UNSOUND
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,8 +44,6 @@ _STYLE = re.compile(
 )
 
 _DROPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title", "textarea", "xmp"}
-# Control characters have no place in HTML, and lone surrogates cannot be written in UTF-8.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 # Noncharacters, which the rooms of this package use as marks in text that is being written.
 _OURS = re.compile("[\ufdd0-\ufdef]")
 # They turn the direction of what follows, also beyond the text that holds them.
@@ -56,7 +56,7 @@ def visible(text: str) -> str:
     A right-to-left override in a name or a line would show other text in a false order. Arabic and Hebrew need no such
     marks: what they are written in comes from their letters.
     """
-    text = _OURS.sub("\ufffd", _FORBIDDEN.sub("\ufffd", text))
+    text = _OURS.sub("\ufffd", UNSOUND.sub("\ufffd", text))
     return _TURNING.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
@@ -67,7 +67,7 @@ def escape(text: str) -> str:
 
 def clean_table(markup: str) -> str:
     """HTML of a table that keeps table, tr, td, th, br, sub, sup and sound spans, and nothing else."""
-    return _clean(_FORBIDDEN.sub("\ufffd", markup), _TABLE, _DROPPED, _span)
+    return _clean(UNSOUND.sub("\ufffd", markup), _TABLE, _DROPPED, _span)
 
 
 def clean_mathml(markup: str) -> str:

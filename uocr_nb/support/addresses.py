@@ -68,9 +68,9 @@ def literal(host: str) -> str | None:
 
 
 def private_name(host: str) -> bool:
-    """Tell whether a name is one that only a local network knows."""
+    """Tell whether a name is one that only a local network knows, such as one without a dot."""
     name = host.rstrip(".").lower()
-    return name == "localhost" or name.endswith(_LOCAL_ENDINGS)
+    return name.endswith(_LOCAL_ENDINGS) or ("." not in name and literal(name) is None)
 
 
 def lookup(host: str, port: int, seconds: float = _SECONDS) -> list[str]:
