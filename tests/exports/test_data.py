@@ -119,7 +119,7 @@ def test_sources_are_found_beside_a_document_that_was_moved(tmp_path: Path) -> N
 
 def test_embedded_images_travel_with_the_document(tmp_path: Path) -> None:
     page = picture(tmp_path, "#ff0000")
-    text = to_json(Document([replace(page, origin=None)]), images="embed")
+    text = Document([replace(page, origin=None)]).to_json(images="embed")
     assert page.image_file is not None
     page.image_file.unlink()
     again = Document.from_json(text).page(1)

@@ -456,9 +456,15 @@ class Document:
         written: Path = registry.call("save", self, path, format)
         return written
 
-    def to_json(self) -> str:
-        """JSON text of the document (schema in ``docs/json.md``); `uocr_nb.load` reads it."""
-        text: str = registry.call("to_json", self)
+    def to_json(self, *, images: str = "refer") -> str:
+        """JSON text of the document (schema in ``docs/json.md``); `uocr_nb.load` reads it.
+
+        Parameters
+        ----------
+        images : str
+            ``"refer"`` names the source of each page image, ``"embed"`` puts the page images into the text.
+        """
+        text: str = registry.call("to_json", self, images=images)
         return text
 
     @classmethod
