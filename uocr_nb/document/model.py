@@ -12,12 +12,12 @@ from uocr_nb.document import registry
 from uocr_nb.document.halves import show_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from PIL.Image import Image
 
-__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Doubts", "Page", "Status", "Table", "Try"]
+__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Doubts", "Page", "Status", "Table", "Try", "part_of"]
 
 COORD_MAX = 999
 """Full extent of a page along each axis in an answer's boxes (the model's own code divides by 999)."""
@@ -443,7 +443,7 @@ class Document:
         groups: dict[str, list[Page]] = {}
         for page in self.pages:
             groups.setdefault(page.source, []).append(page)
-        return {name: Document(pages, meta=self.meta, show=self.show) for name, pages in groups.items()}
+        return {name: part_of(self, pages) for name, pages in groups.items()}
 
     def save(self, path: str | Path, format: str | None = None) -> Path:  # noqa: A002 - promised name
         """Write the document; the ending of `path` decides the format unless `format` names it.
@@ -521,3 +521,16 @@ class Document:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
         bundle: dict[str, str] = registry.call("document_bundle", self)
         return bundle
+
+
+_OF_THE_RUN = ("requests", "cached", "seconds", "cost")
+"""What `Document.meta` says of a whole run; no share of it is known for some of its pages."""
+
+
+def part_of(document: Document, pages: Sequence[Page]) -> Document:
+    """A document of some of its pages, whose `meta` does not count what the other pages took."""
+    tokens = [one.tokens for page in pages for one in page.tries or (page,) if one.tokens is not None]
+    meta = document.meta | {name: None for name in _OF_THE_RUN if name in document.meta}
+    if "tokens" in meta:
+        meta["tokens"] = sum(tokens) if tokens else None
+    return Document(pages, meta=meta, show=document.show)

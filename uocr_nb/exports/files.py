@@ -8,14 +8,14 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING
 
-from uocr_nb.document.model import Document
+from uocr_nb.document.model import part_of
 from uocr_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from uocr_nb.document.model import Page
+    from uocr_nb.document.model import Document
 
 __all__ = ["check_template", "file_name", "filled_paths", "write_file"]
 
@@ -98,7 +98,7 @@ def filled_paths(document: Document, path: Path) -> list[tuple[Path, Document]]:
     # Without the source in the name, page 1 of two sources would be one file.
     in_document = len(names) > 1 and "source" not in fields
     parts = [
-        (_fill(path, names[page.source], page.position if in_document else page.number), _alone(document, page))
+        (_fill(path, names[page.source], page.position if in_document else page.number), part_of(document, [page]))
         for page in document.pages
     ]
     if len({file for file, _part in parts}) < len(parts):
@@ -108,10 +108,6 @@ def filled_paths(document: Document, path: Path) -> list[tuple[Path, Document]]:
             'doc.save("document.md")',
         )
     return parts
-
-
-def _alone(document: Document, page: Page) -> Document:
-    return Document([page], meta=document.meta, show=document.show)
 
 
 def _fill(path: Path, source: str, page: int) -> Path:
