@@ -8,8 +8,9 @@ import pytest
 
 from tests.helpers.repeating import HONEST, LOOPS, verdicts
 
-# One sentence on every line of a whole page, or one syllable for ever, cut at the token limit looks like a loop.
-ALLOWED = {"finished": 0.0, "cut at the limit": 0.06, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.03}
+# One sentence on every line of a whole page, a table of equal rows, or one syllable for ever, cut at the token limit
+# looks like a loop. A loop that the watch lets pass is found at its end, and costs some tokens more.
+ALLOWED = {"finished": 0.0, "cut at the limit": 0.1, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.08}
 
 
 @pytest.mark.parametrize("seed", [1])

@@ -159,6 +159,12 @@ def matrix(dice: random.Random) -> str:
     return table([[int(a == b) for b in range(size)] for a in range(size)])
 
 
+def same_rows(dice: random.Random) -> str:
+    """A table of measured zeros, without names: eighty rows of ten fill a page."""
+    columns, cell = dice.randint(3, 10), dice.choice(["0.00", "-", "n/a", "0"])
+    return table([[cell] * columns for _ in range(dice.randint(20, 80))])
+
+
 def prose(dice: random.Random) -> str:
     return HEAD + "A page\n" + lines([words(dice, dice.randint(20, 80)) for _ in range(dice.randint(4, 20))])
 
@@ -167,7 +173,7 @@ HONEST: dict[str, Maker] = {
     maker.__name__: maker
     for maker in (
         *(counted, timetable, form, zeros, contents, lyrics, one_sentence, syllables, products, prices, barcodes),
-        *(calendar, logarithms, labels, hex_dump, matrix, prose),
+        *(calendar, logarithms, labels, hex_dump, matrix, same_rows, prose),
     )
 }
 

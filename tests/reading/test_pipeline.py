@@ -290,6 +290,13 @@ def test_options_that_cannot_be_used_are_refused(png: bytes, options: dict[str, 
         uocr.ocr(png, endpoint=object(), **options)
 
 
+def test_an_option_that_does_not_exist_is_refused_with_the_nearest_one(png: bytes) -> None:
+    with engine(pages_script(lambda n: Reply(PAGE.format(n=n)))) as running, uocr.serve(running.url) as endpoint:
+        for call in (uocr.iter_ocr, lambda *args, **options: asyncio.run(uocr.aocr(*args, **options))):
+            with pytest.raises(OptionError, match="The nearest one is mode"):
+                list(call(png, endpoint=endpoint, mod="base"))
+
+
 def test_the_key_is_never_told(png: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", " secret-key-123\r\n")
     with engine(

@@ -259,8 +259,8 @@ class LoopWatch:
 
     - a box that comes six times with the same text, or a dozen boxes that come again with the same texts;
     - thirty blocks in the same place, whatever they say;
-    - 8,000 characters of one repeated unit, be it in the same place or not (16,000 when the unit shows nothing, as the
-      empty rows of a form);
+    - 8,000 characters of one repeated unit, be it in the same place or not (16,000 when the unit is rows of a table,
+      which may well be eighty times ten zeros, or shows nothing, as the empty rows of a form);
     - 9,000 characters with next to no content, 3,000 times the same sign, 4,000 signs without a word;
     - 1,200 steps of counting.
     """
@@ -298,8 +298,10 @@ class LoopWatch:
             return True
         bare = self._BOX.sub("", text)
         run = tail_run(bare) if bare != text else run
-        if run is not None and len(bare) - run.start >= (8_000 if shows_text(bare, run) else 16_000):
-            return True
+        if run is not None:
+            rows = "<td" in bare[len(bare) - 2 * run.unit :]
+            if len(bare) - run.start >= (8_000 if shows_text(bare, run) and not rows else 16_000):
+                return True
         return (
             is_squeezed(visible(text)[-10_000:], 9_000)
             or one_mark(text) is not None

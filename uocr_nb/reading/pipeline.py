@@ -211,7 +211,7 @@ async def aocr(
     **options: Any,
 ) -> Document:
     """`ocr` as a coroutine: the caller's loop goes on while pages are read. Arguments as in `ocr`."""
-    run = Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.named(options, "aocr"))
     watcher = _watcher(progress)
     async with contextlib.aclosing(_aevents(run)) as events:
         try:
@@ -226,7 +226,7 @@ async def aocr(
 
 def iter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> Iterator[Page]:
     """Pages in order, as soon as each is ready. Leaving the loop ends the reading. Arguments as in `ocr`."""
-    run = Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.named(options, "iter_ocr"))
     in_order = _InOrder()
     with contextlib.closing(_events(run)) as events:
         for event in events:
@@ -236,7 +236,7 @@ def iter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> Iterator[P
 
 async def aiter_ocr(source: Any, *, endpoint: Any = None, **options: Any) -> AsyncIterator[Page]:
     """`iter_ocr` for ``async for``."""
-    run = Run(source, endpoint, Options.checked(**options))
+    run = Run(source, endpoint, Options.named(options, "aiter_ocr"))
     in_order = _InOrder()
     async with contextlib.aclosing(_aevents(run)) as events:
         async for event in events:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +14,7 @@ from uocr_nb.reading.windows import MULTI_TOKENS
 from uocr_nb.sources import RenderSpec, parse_pages, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from uocr_nb.errors import SourceError
     from uocr_nb.sources import Opened, Source
@@ -41,6 +43,24 @@ class Options:
     confidence: bool = False
     cache: bool = True
     max_tokens_named: bool = False
+
+    @classmethod
+    def named(cls, asked: Mapping[str, Any], call: str) -> Options:
+        """`checked` for options that a caller handed on by name; `call` is the function that was called.
+
+        Raises
+        ------
+        OptionError
+            When there is no such option (with the nearest one), or a value cannot be used.
+        """
+        known = [name for name in inspect.signature(cls.checked).parameters if name != "cls"]
+        for name in asked:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                why = f"The nearest one is {near[0]}." if near else f"It takes {', '.join(known)}."
+                step = f"{call}(source, {near[0] if near else known[0]}=...)"
+                raise OptionError(f"{call} has no option {name}.", why, step)
+        return cls.checked(**asked)
 
     @classmethod
     def checked(
