@@ -10,7 +10,7 @@ from tests.helpers.repeating import HONEST, LOOPS, verdicts
 
 # One sentence on every line of a whole page, a table of equal rows, or one syllable for ever, cut at the token limit
 # looks like a loop. A loop that the watch lets pass is found at its end, and costs some tokens more.
-ALLOWED = {"finished": 0.0, "cut at the limit": 0.1, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.08}
+ALLOWED = {"finished": 0.0, "cut at the limit": 0.1, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.12}
 
 
 @pytest.mark.parametrize("seed", [1])
