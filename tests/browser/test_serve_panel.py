@@ -175,6 +175,7 @@ def test_the_embedded_engine_from_start_to_receipt(tab: Any, lab: Lab) -> None:
     assert not opened.errors
 
 
+@pytest.mark.slow
 def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub) -> None:
     opened = Cells(tab, lab, "job", ["%uocr_serve vllm", "import time; time.sleep(3)"])
     opened.run(1)

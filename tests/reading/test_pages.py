@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from uocr_nb.document.grammar import parse_answer
 from uocr_nb.document.model import Page, Status
 from uocr_nb.reading.client import Answer
-from uocr_nb.reading.pages import page_from_answer, pages_from_answer
+from uocr_nb.reading.pages import pages_from_answer
 from uocr_nb.sources import PageImage, RenderSpec, resolve
 
 SENTENCE = "This sentence is long enough to show that two pages cannot hold it in the same place by chance. "
@@ -138,5 +138,5 @@ def test_n_images_in_n_pages_out(pieces: list[str], count: int, finish: str | No
     assert "".join(page.raw for page in pages) == text[: sum(len(page.raw) for page in pages)]
     if finish not in ("stop", None) and len(parse_answer(text)) <= count:
         assert any(page.status is not Status.OK for page in pages)
-    one = page_from_answer(1, images(1)[0], RenderSpec(), Answer(text, finish, None, 100, 1.5), max_tokens=None)
+    (one,) = pages_from_answer([1], images(1), RenderSpec(), Answer(text, finish, None, 100, 1.5), max_tokens=None)
     assert one.status is not Status.OK or finish in ("stop", None)

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
     from uocr_nb.reading.client import Answer
     from uocr_nb.sources import PageImage, RenderSpec
 
-__all__ = ["better", "page_from_answer", "page_without_answer", "pages_from_answer"]
-
-
-def page_from_answer(
-    position: int, image: PageImage, spec: RenderSpec, answer: Answer, *, max_tokens: int | None
-) -> Page:
-    """The page that `answer` describes; `image` is the one that was sent."""
-    return pages_from_answer([position], [image], spec, answer, max_tokens=max_tokens)[0]
+__all__ = ["better", "page_without_answer", "pages_from_answer"]
 
 
 def pages_from_answer(
