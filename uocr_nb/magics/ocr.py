@@ -7,13 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from IPython.display import display
+
 from uocr_nb.errors import OptionError, UocrError
 from uocr_nb.exports import check_target
 from uocr_nb.magics.live import LiveDocument
 from uocr_nb.magics.options import check_variable, ocr_parser, reading_options
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.reading import pipeline
+from uocr_nb.reading.plan import INTERRUPTED
 from uocr_nb.support.loop import held_interrupts
+from uocr_nb.views import messages
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Document
@@ -43,7 +47,7 @@ def ocr(shell: Any, line: str, cell: str | None) -> Document:
         document = pipeline.ocr(list(asked.sources), progress=live.update, show=asked.show, **asked.options)
     except KeyboardInterrupt:
         with held_interrupts():
-            raise _interrupted(shell, live, asked) from None
+            return _interrupted(shell, live, asked)
     except UocrError:
         live.clear()
         raise
@@ -124,20 +128,29 @@ def _save_path(path: str | None, namespace: dict[str, Any]) -> str | None:
     return re.sub("\0(source|page)\0", lambda match: "{" + match[1] + "}", filled)
 
 
-def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> OptionError:
-    """What an interrupt leaves: the pages that are done, shown and kept."""
+def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> Document:
+    """What an interrupt leaves: the pages that are done, shown and kept, as the value of the cell.
+
+    Raises
+    ------
+    OptionError
+        When no page was done yet.
+    """
     document = pipeline.last()
-    if document is None or not live.started:
+    done = sum(page.reason != INTERRUPTED for page in document.pages) if document is not None else 0
+    if document is None or not done:
         live.clear()
-        return OptionError("You interrupted the reading.", "No page was done yet.", "Run the cell again.")
+        raise OptionError("You interrupted the reading.", "No page was done yet.", "Run the cell again.") from None
     name = asked.output or "doc"
     if asked.output:
         shell.user_ns[asked.output] = document
     live.finish(document)
-    done = sum(bool(page.raw or page.blocks) for page in document.pages)
     first = "" if asked.output else "doc = uocr_nb.last(); "
-    return OptionError(
-        f"You interrupted the reading: {done} of {len(document)} pages are done and kept.",
-        "No further page is asked for.",
-        f"Read the rest: {first}{name}.retry()",
+    unsaved = f" {asked.save} is not written." if asked.save else ""
+    display(
+        messages.warning(
+            f"You interrupted the reading: {done:,} of {len(document):,} pages are done and kept.{unsaved}",
+            f"Read the rest: `{first}{name}.retry()`",
+        )
     )
+    return document
