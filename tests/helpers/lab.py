@@ -125,7 +125,11 @@ class Notebook:
                 const done = prompts.length && prompts.every(e => /\\[\\d+\\]/.test(e.textContent));
                 const waits = prompts.some(e => e.textContent.includes('*'));
                 const failed = document.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]') && !waits;
-                return document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]') && (done || failed);
+                const idle = document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]');
+                // Between two cells of a run it may look so for a moment.
+                if (!(idle && (done || failed))) { window.idleSince = undefined; return false; }
+                window.idleSince = window.idleSince ?? Date.now();
+                return Date.now() - window.idleSince > 1000;
             }""",
             timeout=seconds * 1000,
         )
