@@ -8,9 +8,12 @@ import pytest
 
 from tests.helpers.repeating import HONEST, LOOPS, verdicts
 
-# One sentence on every line of a whole page, a table of equal rows, or one syllable for ever, cut at the token limit
-# looks like a loop. A loop that the watch lets pass is found at its end, and costs some tokens more.
-ALLOWED = {"finished": 0.0, "cut at the limit": 0.1, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.12}
+# One sentence on every line of a whole page, or one syllable for ever, cut at the token limit looks like a loop.
+ALLOWED = {"finished": 0.0, "cut at the limit": 0.06, "watched": 0.01, "loop to the limit": 0.0, "loop unwatched": 0.03}
+
+# An honest table of equal rows, cut at the limit, cannot be told from a loop; so the watch lets the first 16,000
+# characters of such rows pass, and a loop of them is found at its end.
+EXCEPT = {("cut at the limit", "same_rows"), ("loop unwatched", "rows")}
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -19,7 +22,7 @@ def test_honest_pages_and_loops_are_told_apart(seed: int) -> None:
     tried: Counter[str] = Counter()
     for name, what, false in verdicts(3, seed):
         tried[what] += 1
-        if false:
+        if false and (what, name) not in EXCEPT:
             wrong[what] += 1
             print(what, name)
     assert tried["finished"] == 3 * len(HONEST)

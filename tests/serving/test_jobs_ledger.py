@@ -246,6 +246,7 @@ def test_two_number_spaces_with_one_home(remote_hub: RemoteHub, drive: Any, tmp_
         pytest.skip("no right to make a number space")
     first = drive(remote_hub, SERVE + "sys.stdin.read()\n", prefix=["unshare", "-pf", "--mount-proc", "--kill-child"])
     first.until("READY")
+    (its_job,) = remote_hub.alive()
     second = drive(remote_hub, SERVE + "sys.stdin.read()\n")
     second.until("READY")
     assert remote_hub.cancels() == []
@@ -255,4 +256,5 @@ def test_two_number_spaces_with_one_home(remote_hub: RemoteHub, drive: Any, tmp_
     third.until("READY")
     by_others = [record for record in remote_hub.cancels() if record.headers.get("User-Agent") != "uocr_nb-watchdog"]
     assert by_others == []
-    assert len(remote_hub.alive()) >= 2
+    assert {record.job_id for record in remote_hub.cancels()} <= {its_job}
+    assert len({*remote_hub.alive(), its_job}) == 3

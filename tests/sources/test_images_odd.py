@@ -262,7 +262,7 @@ def test_directories_that_loop_end(renderer: Renderer, encode: Encode, back_to: 
     (source,) = resolve(bytes(data))
     assert renderer.open(source).pages == 3
     assert renderer.render(source, 3).size == (100, 62)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
 
 
 def jpeg_header(width: int, height: int, *, progressive: bool) -> bytes:
@@ -301,7 +301,7 @@ def test_bombs_of_other_formats(tmp_path: Path, encode: Encode, form: str) -> No
         began = time.monotonic()
         with pytest.raises(SourceError) as caught:
             renderer.render(source, 1)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 1.5
     assert "too large" in caught.value.what or "damaged" in caught.value.why
 
 

@@ -142,7 +142,7 @@ def test_scripts_do_not_run(renderer: Renderer, raw_pdf: Make) -> None:
     endless = "/OpenAction<</S/JavaScript/JS(while (true) {})>>/AA<</WC<</S/JavaScript/JS(app.alert\\(1\\))>>>>"
     began = time.monotonic()
     assert draw(renderer, raw_pdf(BOX, HELLO, catalog=endless)).ink > 0
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
 
 
 def test_attached_files_are_counted_wherever_they_hang(renderer: Renderer, raw_pdf: Make, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_pages_that_are_counted_but_not_there(renderer: Renderer, raw_pdf: Make)
 def test_a_count_beyond_reason(renderer: Renderer, raw_pdf: Make) -> None:
     began = time.monotonic()
     found = opened(renderer, raw_pdf(BOX, HELLO, pages="/Kids[3 0 R]/Count 1000000"))
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
     assert found.pages == 1
     assert found.notes == ("The file says that it has 1,000,000 pages; 1 could be found.",)
 
@@ -304,7 +304,7 @@ def test_pages_that_never_end_cost_less_each_time(tmp_path: Path, heavy_pdf: Pat
         for number, limit in ((1, r"1\.5 s"), (2, "1 s"), (3, "1 s")):
             with pytest.raises(PageError, match=f"longer than {limit}"):
                 renderer.render(source, number)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 12
 
 
 @pytest.mark.parametrize("user", ["", "geheim"])

@@ -49,7 +49,7 @@ def test_a_hanging_page_costs_itself(tmp_path: Path, heavy_pdf: Path, make_pdf: 
         began = time.monotonic()
         with pytest.raises(PageError, match=r"Page 1 of heavy\.pdf took longer than 0\.7 s"):
             renderer.render(heavy, 1)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 5
         assert before is not None
         assert not alive(before)
         assert renderer.render(good, 1).ink > 0
