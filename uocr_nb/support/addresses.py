@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import queue
 import socket
@@ -55,10 +56,8 @@ def is_public(address: str) -> bool:
 def literal(host: str) -> str | None:
     """Give the address that `host` writes in figures, in any of the ways that are understood (``0x7f.1``), or None."""
     host = host.strip("[]")
-    try:
+    with contextlib.suppress(ValueError):  # in another way, or a name
         return str(ipaddress.ip_address(host.partition("%")[0]))
-    except ValueError:
-        pass
     if not host or not host[0].isdigit() or not host.isascii():
         return None
     try:

@@ -158,12 +158,10 @@ def with_user(url: str, given: str | None) -> str:
     """Add the user and password of the address `given`, when `url` leads to the same server."""
     import httpx2  # noqa: PLC0415 - heavy
 
-    try:
+    with contextlib.suppress(httpx2.InvalidURL, ValueError, TypeError):  # what is no address has no user either
         known, asked = httpx2.URL(given or ""), httpx2.URL(url)
         if known.userinfo and _origin(known) == _origin(asked):
             return str(asked.copy_with(username=known.username, password=known.password))
-    except (httpx2.InvalidURL, ValueError, TypeError):
-        pass
     return url
 
 
