@@ -149,8 +149,11 @@ def test_reopened_without_a_kernel_it_shows_everything(
         )
     with browser(chromium_path) as context:
         opened = open_notebook(context, lab, name)
-        opened.page.wait_for_selector(".uo-root", timeout=60_000)
-        opened.page.wait_for_function("() => document.querySelector('.uo-paper img').complete", timeout=30_000)
+        # Lab draws the outputs one after the other; a slow machine can be looked at between two of them.
+        opened.page.wait_for_function("() => document.querySelectorAll('.uo-root').length === 2", timeout=60_000)
+        opened.page.wait_for_function(
+            "() => [...document.querySelectorAll('.uo-paper img')].every(image => image.complete)", timeout=30_000
+        )
         check_whole(opened.page.evaluate(WHOLE))
         opened.page.screenshot(path=SHOTS / f"{name.removesuffix('.ipynb')}.png")
 
