@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document import registry
 from uocr_nb.document.halves import show_bytes
+from uocr_nb.document.watching import Watcher, Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -335,6 +336,22 @@ class Document:
         self.meta: dict[str, Any] = dict(meta or {})
         self.show = show
         self.shown_already: Callable[[], bool] | None = None
+        self._watchers = Watchers()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has a lock of its own, and nobody watches it or has shown it yet.
+        with self._lock:
+            return self.__dict__ | {
+                "_pages": list(self._pages),
+                "_lock": None,
+                "_watchers": None,
+                "shown_already": None,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+        self._watchers = Watchers()
 
     @classmethod
     def so_far(cls, pages: Iterable[Page], **options: Any) -> Document:
@@ -366,12 +383,31 @@ class Document:
         """Put `page` in the place that its position names."""
         with self._lock:
             self._pages[page.position - 1] = page
+        self._watchers.tell(self, [page.position])
 
     def spread(self, position: int, pages: Iterable[Page]) -> None:
         """Put several pages in the place of one; those behind it move on."""
         with self._lock:
             whole = [*self._pages[: position - 1], *pages, *self._pages[position:]]
             self._pages[:] = [replace(page, position=n) for n, page in enumerate(whole, 1)]
+        self._watchers.tell(self, range(position, len(whole) + 1))
+
+    def watch(self, callback: Watcher) -> Callable[[], None]:
+        """Have `callback` called whenever pages of this document change.
+
+        Parameters
+        ----------
+        callback : callable
+            Called as ``callback(document, positions)`` when the change is done, in the thread that made it. The object
+            of a bound method is not kept alive by it. What it raises does not reach who changed the document; it is
+            warned of once.
+
+        Returns
+        -------
+        callable
+            Without arguments; called, it ends the watching.
+        """
+        return self._watchers.add(callback)
 
     def __len__(self) -> int:
         return len(self._pages)
