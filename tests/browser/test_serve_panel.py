@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cells import OLD, Cells, add_kernel, trust
 from lab import Lab, Notebook, browser, kernelspec, open_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,50 +71,8 @@ def tab(window: Any) -> Iterator[Any]:
         page.close()
 
 
-class Cells(Notebook):
-    """A notebook whose cells are run one by one."""
-
-    def __init__(self, context: Any, lab: Lab, name: str, sources: list[str], kernel: str = "python3") -> None:
-        cells = [
-            {
-                "cell_type": "code",
-                "id": f"c{n}",
-                "metadata": {},
-                "source": source,
-                "outputs": [],
-                "execution_count": None,
-            }
-            for n, source in enumerate(["%load_ext uocr_nb", *sources])
-        ]
-        body = {"cells": cells, "metadata": kernelspec(kernel), "nbformat": 4, "nbformat_minor": 5}
-        self.path = lab.folder / f"{name}.ipynb"
-        self.path.write_text(json.dumps(body), encoding="utf-8")
-        super().__init__(open_notebook(context, lab, self.path.name).page)
-        self.page.wait_for_selector(
-            ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached"
-        )
-        self.errors: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.run(0)
-        self.page.wait_for_selector(".jp-Cell:nth-of-type(1) .jp-OutputArea-output", timeout=60_000)
-
-    def run(self, number: int) -> None:
-        from playwright.sync_api import TimeoutError as StillNothing
-
-        for _ in range(20):
-            # Opened before the server has told its kernels, Lab asks which one.
-            if self.page.locator(".jp-Dialog").count():
-                self.page.locator(".jp-Dialog .jp-mod-accept").click()
-            with contextlib.suppress(StillNothing):
-                # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
-                self.page.locator(".jp-Cell .jp-InputArea-editor").nth(number).click(timeout=3000)
-                self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell') }")
-                self.page.wait_for_function(
-                    "n => /[*\\d]/.test(document.querySelectorAll('.jp-InputPrompt')[n].textContent)",
-                    arg=number,
-                    timeout=3000,
-                )
-                return
+class Panel(Cells):
+    """A notebook with a serve panel."""
 
     def panel(self, kind: str, seconds: float = 60) -> Any:
         self.page.wait_for_selector(f".uo-serve.uo-{kind}[data-live]", timeout=seconds * 1000)
@@ -123,12 +80,6 @@ class Cells(Notebook):
 
     def shots(self, name: str) -> None:
         shoot(self, name)
-
-    def stored(self) -> list[dict[str, Any]]:
-        self.save()
-        notebook = json.loads(self.path.read_text(encoding="utf-8"))
-        assert "widgets" not in notebook["metadata"]
-        return [output for cell in notebook["cells"] for output in cell["outputs"]]
 
 
 CHIP = "word => document.querySelector('.uo-chip')?.textContent === word"
@@ -155,7 +106,7 @@ def html_of(outputs: list[dict[str, Any]]) -> str:
 
 
 def test_the_embedded_engine_from_start_to_receipt(tab: Any, lab: Lab) -> None:
-    opened = Cells(tab, lab, "cpu", ["%uocr_serve", "%uocr_stop"])
+    opened = Panel(tab, lab, "cpu", ["%uocr_serve", "%uocr_stop"])
     opened.run(1)
     starting = opened.panel("starting")
     assert starting.locator("button[data-a=stop]").inner_text() == "Stop"
@@ -177,7 +128,7 @@ def test_the_embedded_engine_from_start_to_receipt(tab: Any, lab: Lab) -> None:
 
 @pytest.mark.slow
 def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub) -> None:
-    opened = Cells(tab, lab, "job", ["%uocr_serve vllm", "import time; time.sleep(3)"])
+    opened = Panel(tab, lab, "job", ["%uocr_serve vllm", "import time; time.sleep(3)"])
     opened.run(1)
     queued = opened.panel("starting")
     opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
@@ -218,7 +169,7 @@ def test_a_job_from_the_queue_to_ready_to_its_stop(tab: Any, lab: Lab, hub: Hub)
 
 
 def test_stop_while_the_cell_waits(tab: Any, lab: Lab, hub: Hub) -> None:
-    opened = Cells(tab, lab, "waits", ["%uocr_serve vllm"])
+    opened = Panel(tab, lab, "waits", ["%uocr_serve vllm"])
     opened.run(1)
     opened.panel("starting")
     opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
@@ -235,27 +186,16 @@ def test_stop_while_the_cell_waits(tab: Any, lab: Lab, hub: Hub) -> None:
 
 
 @pytest.fixture
-def old_kernel(lab: Lab, tmp_path: Path) -> str:
-    """A kernel of ipykernel 6.17, which has no subshells: what a browser sends waits for the end of the cell."""
-    folder = tmp_path / "old"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), "ipykernel==6.17.1"]
-    if subprocess.run(pip, check=False, timeout=120, capture_output=True).returncode:
-        pytest.skip("ipykernel 6.17.1 could not be installed")
-    spec = Path(lab.environment["JUPYTER_DATA_DIR"]) / "kernels" / "old"
-    spec.mkdir(parents=True)
-    argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    env = {"PYTHONPATH": f"{folder}:{ROOT}"}
-    body = {"argv": argv, "display_name": "Old", "language": "python", "env": env}
-    (spec / "kernel.json").write_text(json.dumps(body), encoding="utf-8")
-    return "old"
+def old_kernel(lab: Lab, old_ipykernel: Path) -> str:
+    return add_kernel(lab, "old", old_ipykernel)
 
 
 @pytest.mark.slow
 def test_stop_where_a_running_cell_holds_messages_back(tab: Any, lab: Lab, hub: Hub, old_kernel: str) -> None:
     sources = ["import ipykernel; print(ipykernel.__version__)", "%uocr_serve vllm"]
-    opened = Cells(tab, lab, "held", sources, old_kernel)
+    opened = Panel(tab, lab, "held", sources, old_kernel)
     opened.run(1)
-    opened.page.get_by_text("6.17.1", exact=True).wait_for(timeout=20_000)
+    opened.page.get_by_text(OLD, exact=True).wait_for(timeout=20_000)
     opened.run(2)
     opened.panel("starting")
     opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
@@ -274,7 +214,7 @@ def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: La
             startup=2, lines=["INFO starting"], fatal="RuntimeError: CUDA error: system not yet initialized 802"
         )
     )
-    opened = Cells(tab, lab, "fails", ["%uocr_serve vllm --flavor h200"])
+    opened = Panel(tab, lab, "fails", ["%uocr_serve vllm --flavor h200"])
     opened.run(1)
     failed = opened.panel("failed", 60)
     text = failed.inner_text()
@@ -296,7 +236,7 @@ def test_a_start_that_fails_says_so_and_offers_what_comes_next(tab: Any, lab: La
 
 @pytest.mark.slow
 def test_the_launch_form(tab: Any, lab: Lab, hub: Hub) -> None:
-    opened = Cells(tab, lab, "form", ["%uocr_serve --panel"])
+    opened = Panel(tab, lab, "form", ["%uocr_serve --panel"])
     opened.run(1)
     form = opened.panel("launch")
     opened.page.get_by_role("button", name="Start, at most $0.41").wait_for(timeout=20_000)
@@ -327,7 +267,7 @@ def test_the_launch_form(tab: Any, lab: Lab, hub: Hub) -> None:
 
 @pytest.mark.slow
 def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> None:
-    opened = Cells(tab, lab, "reload", ["%uocr_serve vllm"])
+    opened = Panel(tab, lab, "reload", ["%uocr_serve vllm"])
     opened.run(1)
     opened.panel("starting")
     opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
@@ -343,7 +283,7 @@ def test_after_a_reload_of_the_page_it_goes_on(tab: Any, lab: Lab, hub: Hub) -> 
 
 @pytest.mark.slow
 def test_narrow(tab: Any, lab: Lab, hub: Hub) -> None:
-    opened = Cells(tab, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
+    opened = Panel(tab, lab, "narrow", ["%uocr_serve --panel", "%uocr_serve vllm --name two --another"])
     opened.page.set_viewport_size({"width": 640, "height": 1900})
     opened.run(1)
     opened.page.get_by_role("button", name="Start, at most $0.41").wait_for(timeout=20_000)
@@ -367,7 +307,7 @@ def test_narrow(tab: Any, lab: Lab, hub: Hub) -> None:
 @pytest.mark.parametrize("trusted", [True, False])
 def test_saved_in_mid_start_it_reopens_whole(tab: Any, lab: Lab, hub: Hub, trusted: bool) -> None:
     name = f"middle-{trusted}"
-    opened = Cells(tab, lab, name, ["%uocr_serve vllm"])
+    opened = Panel(tab, lab, name, ["%uocr_serve vllm"])
     opened.run(1)
     opened.panel("starting")
     opened.page.wait_for_function(CHIP, arg="queued", timeout=20_000)
@@ -380,10 +320,7 @@ def test_saved_in_mid_start_it_reopens_whole(tab: Any, lab: Lab, hub: Hub, trust
     notebook["metadata"] = kernelspec("no-such-kernel")
     (lab.folder / f"{name}-again.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     if trusted:
-        subprocess.run(
-            [sys.executable, "-m", "jupyter", "trust", str(lab.folder / f"{name}-again.ipynb")],
-            check=True, env=lab.environment, timeout=60, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        trust(lab, lab.folder / f"{name}-again.ipynb")
     again = open_notebook(tab, lab, f"{name}-again.ipynb")
     again.page.wait_for_selector(".uo-serve", timeout=60_000)
     text = again.page.locator(".uo-serve").inner_text()
