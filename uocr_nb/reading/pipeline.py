@@ -25,7 +25,9 @@ from uocr_nb.support.loop import held_interrupts, submit
 __all__ = ["Watcher", "aiter_ocr", "aocr", "iter_ocr", "last", "ocr", "retry"]
 
 Watcher = Callable[[Progress, list[Page]], None]
-"""Called with the progress and the pages so far (those not read yet are not among them)."""
+"""Called with the progress and the pages so far (those not read yet are not among them), several times a second.
+
+It may end the reading by raising `StopReading`."""
 
 _TICK = 0.2
 """Seconds between two looks at the progress: at most five redraws a second reach the front end."""
@@ -192,8 +194,10 @@ def ocr(
     )
     watcher = _watcher(progress)
     try:
-        for _ in _events(run):
-            watcher(run.progress(), run.tally.pages())
+        # Closed before the pages are put away: an interrupt may come from the watcher.
+        with contextlib.closing(_events(run)) as events:
+            for _ in events:
+                watcher(run.progress(), run.tally.pages())
         watcher(run.progress(), run.tally.pages())
     except KeyboardInterrupt:
         with held_interrupts():
@@ -250,10 +254,17 @@ def last() -> Document | None:
     return _last
 
 
-def retry(document: Document, endpoint: Any = None, pages: Iterable[int] | int | None = None) -> None:
+def retry(
+    document: Document,
+    endpoint: Any = None,
+    pages: Iterable[int] | int | None = None,
+    *,
+    watcher: Watcher | None = None,
+) -> None:
     """Ask again for pages of `document`, those that are not ok by default; the better reading of each stays in place.
 
     Kept answers are passed over. What it costs is added to the document's `meta`, and each reading to `Page.tries`.
+    The `watcher` is called as `ocr` does it; `StopReading` leaves the pages that have been read again.
     """
     if pages is None:
         bad = [page for page in document.pages if page.status is not Status.OK]
@@ -281,9 +292,12 @@ def retry(document: Document, endpoint: Any = None, pages: Iterable[int] | int |
     run = Run(None, endpoint, options, items=items, spec=spec)
     old = {item.position: document.page(item.position) for item in items}
     try:
-        for new in _events(run):
-            if new is not None:
-                document.put(_better(old[new.position], new))
+        with contextlib.closing(_events(run)) as events:
+            for new in events:
+                if new is not None:
+                    document.put(_better(old[new.position], new))
+                if watcher is not None:
+                    watcher(run.progress(), run.tally.pages())
     finally:
         run.charge(document)
 

@@ -10,10 +10,14 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Page
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "StopReading"]
 
 _ENOUGH_PAGES = 3
 """No guess of the time to go is made before this many pages are read."""
+
+
+class StopReading(KeyboardInterrupt):  # noqa: N818 - it asks for something, as the one that it is a kind of
+    """Raised by who watches a reading, to end it as an interrupt does: the pages that are done are kept."""
 
 
 def _nothing() -> tuple[Page, ...]:

@@ -1,7 +1,6 @@
 """The widget behind the serve panel. It is never displayed, so that no notebook ever stores one.
 
-Its script finds the panel's HTML by its mark, draws what changes by the second, and tells what was pressed. Messages
-from the browser may arrive in another thread than the cell's: they are handed on, and nothing is done here.
+Its script finds the panel's HTML by its mark, draws what changes by the second, and tells what was pressed.
 """
 
 from __future__ import annotations
@@ -10,13 +9,15 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.views.widget_line import WidgetLine
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Bridge", "bridge"]
 
 
-class Bridge:
+class Bridge(WidgetLine):
     """What drives one panel's HTML in the browser.
 
     Parameters
@@ -28,39 +29,16 @@ class Bridge:
     """
 
     def __init__(self, widget: Any, on_press: Callable[[str, str], None]) -> None:
-        self._widget = widget
-        self._on_press = on_press
-        self.heard = False
-        widget.on_msg(self._take)
+        def take(content: dict[str, Any]) -> None:
+            if content.get("kind") == "press":
+                on_press(str(content.get("key") or "")[:80], str(content.get("value") or "")[:600])
 
-    def push(self, **state: Any) -> None:
-        """Send what has changed."""
-        for name, value in state.items():
-            if getattr(self._widget, name) != value:
-                setattr(self._widget, name, value)
-
-    def close(self) -> None:
-        """Close the widget; the HTML stays as it was drawn last."""
-        self._widget.close()
-
-    def _take(self, widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict):
-            return
-        self.heard = True
-        widget.send({"kind": "ack", "seq": content.get("seq")})
-        if content.get("kind") == "press":
-            self._on_press(str(content.get("key") or "")[:80], str(content.get("value") or "")[:600])
+        super().__init__(widget, take)
 
 
 def bridge(uid: str, on_press: Callable[[str, str], None]) -> Bridge:
     """Open the widget for the panel of that mark."""
-    widget = _panel_widget()(uid=uid)
-    comm = getattr(widget, "comm", None)
-    if comm is not None and hasattr(comm, "_reply_subshell_for"):
-        # ipykernel 7.4 hands a message to the shell that wrote on the comm last; that is the one of the busy cell,
-        # and a press of Stop would wait for its end. This one comm goes by what the browser asked for.
-        comm._reply_subshell_for = lambda _data, default: default  # noqa: SLF001
-    return Bridge(widget, on_press)
+    return Bridge(_panel_widget()(uid=uid), on_press)
 
 
 @cache
