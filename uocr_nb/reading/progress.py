@@ -16,7 +16,7 @@ _ENOUGH_PAGES = 3
 """No guess of the time to go is made before this many pages are read."""
 
 
-class StopReading(KeyboardInterrupt):  # noqa: N818 - it asks for something, as the one that it is a kind of
+class StopReading(KeyboardInterrupt):
     """Raised by who watches a reading, to end it as an interrupt does: the pages that are done are kept."""
 
 
