@@ -4,6 +4,1489 @@
 // of a widget that is never displayed (the whole file). Both drive the same root.
 
 //#section core
+// Family -> colour on paper and on a light ground, colour on a dark ground, line (as labels.py has them).
+const FAMILIES = {
+  title: ["#1b3f7d", "#a9d2ff", "1.5px solid"],
+  text: ["#5f708c", "#b4bcc8", "1px solid"],
+  list: ["#0f7f5c", "#4fdcae", "1px solid"],
+  table: ["#8a2c0c", "#f4906a", "3px double"],
+  equation: ["#9330b8", "#cf6ff0", "1px dashed"],
+  figure: ["#946800", "#f2d06b", "1px solid"],
+  caption: ["#946800", "#f2d06b", "1px dashed"],
+  code: ["#5f708c", "#b4bcc8", "1px solid"],
+  furniture: ["#6c737b", "#8f979f", "1px dotted"],
+};
+
+// Role -> on a light ground, on a dark one.
+const INKS = {
+  ground: ["#ffffff", "#111111"],
+  second: ["#fafafa", "#181818"],
+  mat: ["#eef0f2", "#1d1f21"],
+  ink: ["#1b1f24", "#e8eaed"],
+  soft: ["#515861", "#b3b9c0"],
+  hint: ["#656c75", "#949ba3"],
+  hair: ["#e3e5e8", "#2b2e31"],
+  line: ["#c9cdd2", "#45494e"],
+  frame: ["#868d95", "#72787f"],
+  accent: ["#1565c0", "#7cb7f5"],
+  tint: ["#e8f1fb", "#16283b"],
+  on: ["#ffffff", "#0d1520"],
+  good: ["#1a7a3f", "#6fce93"],
+  warn: ["#8a5200", "#f0bd62"],
+  "warn-ground": ["#fff5e0", "#2c230f"],
+  "warn-line": ["#e6c27a", "#5f4b1e"],
+  error: ["#b3261e", "#ff9c94"],
+  "error-ground": ["#fdeeed", "#331614"],
+  "error-line": ["#eeb4b0", "#6d2f2b"],
+  a: ["#ffeec2", "#453610"],
+  b: ["#dcebff", "#14365c"],
+};
+
+// Letter of a status in the document's data -> its word, tone and icon.
+const STATUS = {
+  o: ["ok", "good", "M3 8.5 6.5 12 13 4.5"],
+  l: ["looping", "warn", "M13.2 8.6A5.3 5.3 0 1 1 11.7 4.2M12.2 1.6v3.2H9"],
+  t: ["truncated", "warn", "M2.5 3.5h11M2.5 8h11M2.5 12.5h4.5"],
+  e: ["empty", "warn", "M4 2h5.5L12.5 5v9H4z"],
+  u: ["unboxed", "warn", "M2.7 5V2.7H5m3 0h2m3.3 2.3V2.7H11m2.3 5v2m-2.3 3.6h2.3V11m-5 2.3h-2M5 13.3H2.7V11m0-3V6"],
+  m: ["missing", "error", "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2m0 2.8v4M8 11v.3"],
+  f: ["failed", "error", "m4 4 8 8m0-8-8 8"],
+  r: ["reading", "accent", "M8 2.2A5.8 5.8 0 1 1 2.2 8"],
+  w: ["waiting", "hint", "M8 4.4V8l2.4 1.6M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8"],
+};
+
+const ICONS = {
+  left: "m10 3-5 5 5 5",
+  right: "m6 3 5 5-5 5",
+  up: "m3 10 5-5 5 5",
+  down: "m3 6 5 5 5-5",
+  find: "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9m3.4 7.9 3.4 3.4",
+  more: "M3 8h.1M8 8h.1M13 8h.1",
+  copy: "M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1",
+  table: "M2.5 3.5h11v9h-11zM2.5 6.5h11M6.5 6.5v6",
+  crop: "M4.5 1.5v10h10M1.5 4.5h10v10",
+  pen: "M3 13l.7-3 7-7 2.3 2.3-7 7z",
+  again: "M13.2 8.6A5.3 5.3 0 1 1 11.7 4.2M12.2 1.6v3.2H9",
+  undo: "M3 6h7a3.3 3.3 0 0 1 0 7H6M5.5 3.5 3 6l2.5 2.5",
+  close: "m4 4 8 8m0-8-8 8",
+};
+
+const KEYS = [
+  ["Tab", "next part of the view"],
+  ["↓ →", "next block"],
+  ["↑ ←", "previous block"],
+  ["Home End", "first, last block"],
+  ["Enter", "select; on a label switch it on or off"],
+  ["Shift+Enter", "on a label: this label alone"],
+  ["Esc", "leave search, selection, view"],
+  ["[ ]", "previous, next page"],
+  ["{ }", "previous, next page that is not ok"],
+  ["/", "search; Enter goes through the hits"],
+  ["m t r", "markdown, text, raw"],
+  ["c", "copy block, or page when none is selected"],
+  ["x", "copy table as TSV, equation as LaTeX"],
+  ["+ − 0", "zoom in, out, fit"],
+  ["o", "numbers on the page on or off"],
+  ["?", "this list"],
+];
+
+const NARROW = 640; // px of the output from which on one pane is shown
+const PITCH = 62; // px from one thumbnail to the next
+const MOST_MARKS = 2000;
+const LONGEST_SEARCHED = 200000; // characters of one text
+
+const STYLE = `
+.uo-root[data-on]>.uo-twin{display:none!important}
+.uo-chrome,.uo-chrome *{box-sizing:border-box}
+.uo-chrome{position:relative;font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--uo-ink);background:var(--uo-ground);font-variant-numeric:tabular-nums;overflow:hidden;text-align:left;
+  button,input,select,textarea{font:inherit;color:inherit;margin:0}
+  button{display:inline-flex;align-items:center;justify-content:center;gap:6px;height:26px;min-width:24px;padding:0 8px;border:1px solid transparent;border-radius:4px;background:none;cursor:pointer;white-space:nowrap;font-weight:500;transition:background-color .12s}
+  button:hover{background:color-mix(in srgb,var(--uo-ink) 8%,transparent)}
+  button:disabled{color:var(--uo-hint);cursor:default;background:none}
+  button.uo-framed{border-color:var(--uo-line)}
+  button.uo-main{background:var(--uo-accent);color:var(--uo-on)}
+  button.uo-link{padding:0;height:auto;min-height:24px;color:var(--uo-accent);font-weight:400}
+  button.uo-link:hover{background:none;text-decoration:underline}
+  button[aria-pressed=true].uo-toggle{background:color-mix(in srgb,var(--uo-ink) 9%,transparent)}
+  :is(button,input,select,textarea,a,[tabindex]):focus-visible{outline:2px solid var(--uo-accent);outline-offset:1px}
+  svg{flex:none;width:14px;height:14px;fill:none;stroke:currentColor;stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}
+  code,kbd{font:400 11px/16px var(--jp-code-font-family,ui-monospace,monospace);background:none;color:inherit;padding:0;border:0}
+  kbd{border:1px solid var(--uo-line);border-radius:3px;padding:0 5px;color:var(--uo-soft)}
+  .uo-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+  .uo-spring{flex:1 1 0}
+  .uo-good{color:var(--uo-good)}.uo-warn{color:var(--uo-warn)}.uo-error{color:var(--uo-error)}.uo-accent{color:var(--uo-accent)}.uo-hint,.uo-waits{color:var(--uo-hint)}
+  .uo-bar{display:flex;align-items:center;gap:4px;min-height:40px;padding:0 10px 0 12px;border-bottom:1px solid var(--uo-hair)}
+  .uo-name{font-size:13px;line-height:20px;font-weight:600;margin:0 8px 0 0;min-width:40px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+  .uo-pager{display:flex;align-items:center;flex:none;color:var(--uo-soft);gap:2px}
+  .uo-pager input{width:var(--uo-digits,34px);height:26px;padding:0 2px;text-align:center;font-weight:600;color:var(--uo-ink);background:none;border:1px solid var(--uo-frame);border-radius:4px}
+  .uo-pager span{margin:0 2px 0 4px;white-space:nowrap}
+  .uo-pill{display:inline-flex;align-items:center;gap:5px;flex:none;height:22px;padding:0 9px;margin:0 0 0 6px;border:1px solid var(--uo-hair);border-radius:11px}
+  .uo-pill.uo-warn{background:var(--uo-warn-ground);border-color:var(--uo-warn-line)}
+  .uo-pill.uo-error{background:var(--uo-error-ground);border-color:var(--uo-error-line)}
+  .uo-pill.uo-accent{background:var(--uo-tint);border-color:var(--uo-tint)}
+  .uo-find{display:flex;align-items:center;flex:0 1 190px;min-width:0;height:26px;padding:0 2px 0 8px;border:1px solid var(--uo-frame);border-radius:4px;gap:4px;color:var(--uo-soft)}
+  .uo-find:focus-within{outline:2px solid var(--uo-accent);outline-offset:0}
+  .uo-find input{flex:1 1 60px;min-width:0;width:60px;height:22px;border:0;padding:0;background:none;outline:none!important;color:var(--uo-ink)}
+  .uo-find input::placeholder{color:var(--uo-hint);opacity:1}
+  .uo-find button{min-width:24px;height:24px;padding:0}
+  .uo-find button svg{width:11px;height:11px}
+  .uo-found{white-space:nowrap;color:var(--uo-hint)}
+  .uo-note{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px;min-height:40px;padding:6px 12px;border-bottom:1px solid var(--uo-warn-line);background:var(--uo-warn-ground)}
+  .uo-note.uo-error{color:var(--uo-ink);border-color:var(--uo-error-line);background:var(--uo-error-ground)}
+  .uo-note>span{flex:1 1 260px;overflow-wrap:anywhere}
+  .uo-note button{background:var(--uo-ground)}
+  .uo-body{display:flex;height:var(--uo-tall,480px)}
+  .uo-left{display:flex;flex-direction:column;flex:0 0 clamp(300px,43.4%,560px);min-width:0;border-right:1px solid var(--uo-hair)}
+  .uo-right{display:flex;flex-direction:column;flex:1 1 0;min-width:0}
+  .uo-chips,.uo-tabs{display:flex;align-items:center;flex:none;min-height:36px;padding:0 12px;border-bottom:1px solid var(--uo-hair)}
+  .uo-chips{gap:0 2px;padding:0 8px;color:var(--uo-soft);overflow:hidden}
+  .uo-chips.uo-all{flex-wrap:wrap}
+  .uo-chips button{font-weight:400;padding:0 4px;gap:5px;flex:none}
+  .uo-chips button[aria-pressed=false]{text-decoration:line-through;color:var(--uo-hint)}
+  .uo-chips button[aria-pressed=false] .uo-tile{opacity:.7}
+  .uo-tile{font:600 10.5px/13px var(--jp-code-font-family,ui-monospace,monospace);display:inline-block;min-width:19px;padding:0 2px;border:var(--b);border-color:var(--c);border-radius:2px;color:var(--c);text-align:center;background:color-mix(in srgb,var(--c) 8%,transparent)}
+  .uo-tabs{gap:2px;align-items:stretch;padding:0 8px 0 12px;overflow:hidden}
+  .uo-tabs [role=tablist]{display:flex;flex:none}
+  .uo-tabs [role=tab]{height:36px;border:0;border-radius:0;padding:0 10px;font-weight:400;color:var(--uo-soft);border-bottom:2px solid transparent;border-top:2px solid transparent}
+  .uo-tabs [aria-selected=true]{color:var(--uo-ink);font-weight:600;border-bottom-color:var(--uo-accent)}
+  .uo-tabs [role=tab]:focus-visible{outline-offset:-3px}
+  .uo-actions{display:flex;align-items:center;margin-left:auto;min-width:0}
+  .uo-actions button{padding:0 7px;font-weight:400}
+  .uo-actions>span{color:var(--uo-soft);margin:0 4px 0 0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+  .uo-stand{position:relative;flex:1 1 0;min-height:0;display:flex}
+  .uo-mat{flex:1 1 0;min-width:0;overflow:auto;padding:16px;background:var(--uo-mat)}
+  .uo-mat .uo-paper{float:none!important;width:100%!important;max-width:none!important;min-width:0!important;margin:0!important;border:1px solid var(--uo-line)!important;box-shadow:0 1px 4px #00000024}
+  .uo-zoom{position:absolute;right:10px;bottom:10px;display:flex;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:4px}
+  .uo-zoom button{color:var(--uo-soft);font-weight:400}
+  .uo-box{cursor:pointer;outline-offset:2px!important}
+  .uo-box.uo-hot,.uo-box.uo-sel{z-index:2}
+  .uo-box:is(.uo-hot,.uo-sel)::after{content:"";position:absolute;inset:-2px;border:2px solid var(--p);box-shadow:0 0 0 1.5px #fff;background:color-mix(in srgb,var(--p) 11%,transparent);pointer-events:none}
+  .uo-box:is(.uo-hot,.uo-sel)>.uo-tag{background-color:var(--p)!important;color:#fff!important;z-index:3}
+  .uo-plain .uo-box:not(.uo-hot,.uo-sel)>.uo-tag{display:none}
+  .uo-edited>.uo-tag::after,.uo-edited>.uo-no::after{content:"•";margin-left:2px}
+  .uo-off{display:none!important}
+  .uo-strike{position:absolute;background:#ffe08a;mix-blend-mode:multiply;pointer-events:none}
+  .uo-strike.uo-now{background:#ffb52e}
+  .uo-text{flex:1 1 0;min-height:0;overflow:auto;padding:8px 0 24px;font:400 13px/19.5px var(--jp-content-font-family,system-ui,sans-serif);overflow-wrap:break-word}
+  .uo-right>.uo-fade{position:absolute;right:14px;bottom:0;left:0;height:36px;pointer-events:none;background:linear-gradient(transparent,var(--uo-ground))}
+  .uo-text .uo-row{position:relative;margin:0!important;padding:4px 12px 4px 57px!important;border-left:2px solid transparent;cursor:default;background-color:transparent!important;transition:background-color .12s}
+  .uo-text .uo-row>.uo-no{left:0!important;top:4px!important;width:46px!important;line-height:19px!important;color:var(--uo-soft);font:400 11px/19px var(--jp-code-font-family,ui-monospace,monospace)!important;opacity:1!important}
+  .uo-no b{font-weight:600;color:var(--c);margin-left:5px}
+  .uo-text .uo-row>.uo-text{border:0!important;padding:0!important;overflow:visible;font-family:inherit;min-height:19px!important}
+  .uo-text .uo-row[data-f=code]>.uo-text{font-family:var(--jp-code-font-family,ui-monospace,monospace)}
+  .uo-row.uo-hot,.uo-row.uo-sel{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
+  .uo-row.uo-hot>.uo-no,.uo-row.uo-sel>.uo-no{color:var(--uo-ink)}
+  .uo-row:focus-visible{outline-offset:-2px!important}
+  .uo-row mark,.uo-flat mark{background:#ffe08a;color:#1b1f24;padding:0;border-radius:2px}
+  mark.uo-now{background:#ffb52e!important}
+  .uo-row table{color:inherit}
+  .uo-row .uo-scroll tr>:first-child{position:sticky;left:0;background:var(--uo-ground)}
+  .uo-row:is(.uo-hot,.uo-sel) .uo-scroll tr>:first-child{background:color-mix(in srgb,var(--c) var(--uo-strength),var(--uo-ground))}
+  .uo-text .uo-math{opacity:1}
+  .uo-text .uo-cut{margin:10px 12px 8px 57px!important;color:var(--uo-warn);border-top-color:var(--uo-warn)!important}
+  .uo-text .uo-notes{padding:2px 14px 6px!important;border-bottom:1px solid var(--uo-hair)!important;color:var(--uo-soft);font-size:12px}
+  .uo-say{padding:4px 12px 4px 57px;color:var(--uo-soft)}
+  .uo-flat{margin:0;padding:4px 14px;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;background:none;border:0;color:inherit;unicode-bidi:plaintext}
+  .uo-flat.uo-mono{font:400 11px/17px var(--jp-code-font-family,ui-monospace,monospace)}
+  .uo-flat+.uo-flat{padding-top:10px}
+  .uo-strip{display:none}
+  .uo-film{position:relative;height:92px;overflow-x:auto;overflow-y:hidden;border-top:1px solid var(--uo-hair);background:var(--uo-second)}
+  .uo-reel{position:relative;height:80px;margin:0 10px}
+  .uo-film button{position:absolute;top:6px;width:56px;height:76px;padding:0;border:0;flex-direction:column;gap:2px;font-weight:400;color:var(--uo-soft);background:none}
+  .uo-thumb{display:block;width:41px;height:56px;padding:1px;border:1px solid var(--uo-line);border-radius:2px;background:#fff;overflow:hidden}
+  .uo-film img{display:block;width:100%;height:100%;object-fit:cover;object-position:top;max-width:none}
+  .uo-film .uo-count{display:flex;align-items:center;gap:3px}
+  .uo-film svg{width:11px;height:11px}
+  .uo-film .uo-warn .uo-thumb{border:2px solid var(--uo-warn)}
+  .uo-film .uo-error .uo-thumb{border:2px dashed var(--uo-error)}
+  .uo-film .uo-failed .uo-thumb{border-style:solid}
+  .uo-film .uo-accent .uo-thumb{border:2px solid var(--uo-accent)}
+  .uo-film .uo-waits .uo-thumb{border-style:dashed;background:none}
+  .uo-film [aria-current] .uo-thumb{outline:2px solid var(--uo-accent);outline-offset:1px}
+  .uo-film [aria-current] .uo-count{font-weight:600;color:var(--uo-ink)}
+  .uo-film .uo-warn .uo-count,.uo-film .uo-error .uo-count,.uo-film .uo-accent .uo-count{font-weight:600;color:inherit}
+  .uo-film .uo-warn{color:var(--uo-warn)}.uo-film .uo-error{color:var(--uo-error)}.uo-film .uo-accent{color:var(--uo-accent)}
+  .uo-foot{display:flex;align-items:center;gap:12px;min-height:28px;padding:0 6px 0 12px;border-top:1px solid var(--uo-hair);background:var(--uo-second);color:var(--uo-soft);overflow:hidden;white-space:nowrap}
+  .uo-foot button{height:24px;padding:0 6px;font-weight:400;margin:0 -4px}
+  .uo-foot .uo-sep{align-self:center;height:14px;border-left:1px solid var(--uo-line)}
+  .uo-menu,.uo-sheet-keys{position:absolute;z-index:9;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:6px}
+  .uo-menu{top:36px;right:8px;min-width:190px;padding:4px}
+  .uo-menu button{display:flex;width:100%;justify-content:flex-start;font-weight:400}
+  .uo-menu hr{border:0;border-top:1px solid var(--uo-hair);margin:4px 0}
+  .uo-sheet-keys{inset:48px 16px auto;max-width:560px;max-height:calc(100% - 64px);margin:0 auto;padding:12px 16px 14px;overflow:auto}
+  .uo-sheet-keys h2{display:flex;align-items:center;justify-content:space-between;font-size:13px;line-height:20px;font-weight:600;margin:0 0 6px;padding:0;border:0}
+  .uo-sheet-keys dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px;margin:0}
+  .uo-sheet-keys dt{font-weight:400;margin:0;padding:0}.uo-sheet-keys dd{margin:0;padding:0;color:var(--uo-soft)}
+  .uo-turn svg,svg.uo-turn{animation:uo-turn 1.1s linear infinite}
+}
+.uo-chrome[data-dark] .uo-mat .uo-image{filter:brightness(.93)}
+.uo-chrome[data-dark] .uo-film img{filter:brightness(.85)}
+.uo-chrome.uo-narrow{
+  .uo-bar{gap:2px}
+  .uo-name{flex:1 1 0}
+  .uo-find{order:9;display:none}
+  .uo-find.uo-open{display:flex;flex:1 1 100%}
+  .uo-bar{flex-wrap:wrap;padding:6px 8px 6px 12px}
+  .uo-body{flex-direction:column;height:auto}
+  .uo-left,.uo-right{display:contents}
+  .uo-tabs{order:1}.uo-chips{order:2}.uo-stand,.uo-text{order:3;flex:none;height:var(--uo-tall,480px)}
+  .uo-mat{padding:12px}
+  &[data-tab=page] .uo-text,&:not([data-tab=page]) :is(.uo-stand,.uo-chips){display:none}
+  .uo-actions span,.uo-foot code,.uo-foot .uo-keys,.uo-fade{display:none}
+  .uo-tabs button:not([role=tab]){padding:0 5px}
+  .uo-tabs .uo-actions button:not(.uo-worded)>span{display:none}
+  &[data-tab=page] .uo-actions{display:none}
+  &[data-tab=page] .uo-strip.uo-open{display:block;border-top:1px solid var(--uo-hair);padding:8px 12px}
+  .uo-strip p{margin:4px 0 0;font:400 13px/19.5px var(--jp-content-font-family,system-ui,sans-serif);display:-webkit-box;-webkit-line-clamp:2;-webkit-box-orient:vertical;overflow:hidden;cursor:pointer}
+  .uo-strip>div{display:flex;align-items:center;gap:6px}
+}
+.uo-chrome:not(.uo-narrow) :is(.uo-tabs [data-tab=page],.uo-loupe){display:none}
+@keyframes uo-turn{to{transform:rotate(1turn)}}
+@media (prefers-reduced-motion:reduce){.uo-chrome *{transition:none!important;animation:none!important}}
+@media print{
+  .uo-root[data-on]>.uo-twin{display:block!important}
+  .uo-root>.uo-chrome{display:none!important}
+  details.uo-page::details-content{display:block;content-visibility:visible;height:auto;opacity:1}
+}
+${Object.entries(FAMILIES).map(([name, [paper, , line]]) => `.uo-chrome [data-f=${name}]{--p:${paper};--c:var(--uo-f-${name});--b:${line}}`).join("\n")}
+`;
+
+// ---------------------------------------------------------------- small things
+const SVG = "http://www.w3.org/2000/svg";
+
+function icon(path, kind = "") {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("aria-hidden", "true");
+  if (kind) svg.setAttribute("class", kind);
+  const line = document.createElementNS(SVG, "path");
+  line.setAttribute("d", ICONS[path] || path);
+  svg.append(line);
+  return svg;
+}
+
+function make(tag, props = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+function button(label, onclick, { shape, kind = "", title, name, ...more } = {}) {
+  const word = label ? make("span", {}, label) : null;
+  return make(
+    "button",
+    { type: "button", class: kind, title: title || null, "aria-label": name || (label ? null : title), onclick, ...more },
+    shape ? icon(shape) : null,
+    word,
+  );
+}
+
+const number = (value) => Number(value).toLocaleString("en-US");
+const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
+const toneOf = (letter) => (letter === "w" ? "waits" : STATUS[letter]?.[1] || "hint");
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const held = document.activeElement;
+    const area = make("textarea", { style: "position:fixed;left:-99px" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+    held?.focus?.({ preventScroll: true });
+  }
+}
+
+function download(name, content) {
+  const url = typeof content === "string" ? content : URL.createObjectURL(content);
+  const link = make("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  if (url !== content) setTimeout(() => URL.revokeObjectURL(url), 30000);
+}
+
+// One unit out for each unit in, so that places in the folded text are places in the text.
+function fold(text) {
+  const lower = text.slice(0, LONGEST_SEARCHED).replace(/[^\x00-\x7f]/g, (c) => c.normalize("NFD")[0].toLowerCase().slice(0, 1) || c);
+  return lower.toLowerCase().length === lower.length ? lower.toLowerCase() : lower;
+}
+
+function luminance(element) {
+  for (let node = element; node; node = node.parentElement) {
+    const [r, g, b, a = 1] = (getComputedStyle(node).backgroundColor.match(/[\d.]+/g) || []).map(Number);
+    if (r === undefined || a < 0.5) continue;
+    const linear = [r, g, b].map((v) => (v / 255 <= 0.03928 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  }
+  return 1;
+}
+
+// Inks by how light the ground is, not by the name of a theme.
+function paint(chrome) {
+  const dark = luminance(chrome.parentElement || document.body) < 0.18 ? 1 : 0;
+  chrome.toggleAttribute("data-dark", dark === 1);
+  chrome.style.setProperty("--uo-strength", dark ? "14%" : "9%");
+  for (const [name, pair] of Object.entries(INKS)) chrome.style.setProperty(`--uo-${name}`, pair[dark]);
+  chrome.style.setProperty("--uo-ground", `var(--jp-layout-color0,${INKS.ground[dark]})`);
+  for (const [name, pair] of Object.entries(FAMILIES)) chrome.style.setProperty(`--uo-f-${name}`, pair[dark]);
+}
+
+// Formulas are set before the host's typesetter sees them, so that they show without it too.
+function setFormulas(node) {
+  for (const place of node.querySelectorAll(".uo-math[data-mml]")) {
+    if (place.dataset.tex !== undefined) continue;
+    place.dataset.tex = place.textContent;
+    place.innerHTML = place.dataset.mml;
+    place.classList.remove("tex2jax_process", "mathjax_process");
+  }
+}
+
+// ---------------------------------------------------------------- what a row says as text
+function cellText(cell) {
+  return plainText(cell).replace(/\s+/g, " ").trim();
+}
+
+function tableTsv(table) {
+  const grid = [];
+  [...table.rows].forEach((row, y) => {
+    let x = 0;
+    for (const cell of row.cells) {
+      while (grid[y]?.[x] !== undefined) x += 1;
+      for (let down = 0; down < Math.min(cell.rowSpan, table.rows.length - y); down += 1) {
+        grid[y + down] ||= [];
+        for (let along = 0; along < cell.colSpan; along += 1) grid[y + down][x + along] = cellText(cell);
+      }
+      x += cell.colSpan;
+    }
+  });
+  return grid.map((line) => Array.from(line, (text) => text || "").join("\t")).join("\n");
+}
+
+function plainText(node) {
+  let said = "";
+  for (const child of node.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE) said += child.data;
+    else if (child.nodeType !== Node.ELEMENT_NODE) continue;
+    else if (child.tagName === "TABLE") said += `\n${tableTsv(child)}\n`;
+    else if (child.tagName === "BR") said += "\n";
+    else if (child.dataset?.tex !== undefined) said += child.dataset.tex;
+    else if (child.classList.contains("uo-caret")) continue;
+    else said += plainText(child) + (child.tagName === "DIV" ? "\n" : "");
+  }
+  return said;
+}
+
+const bodyOf = (row) => row.querySelector(":scope > .uo-text");
+const rowText = (row) => plainText(bodyOf(row) || row).trim();
+const rowTex = (row) => [...row.querySelectorAll(".uo-math")].map((m) => (m.dataset.tex || m.textContent).replace(/^\$+|\$+$/g, "").trim()).join("\n");
+
+// ---------------------------------------------------------------- search
+function* textsOf(node) {
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT, {
+    acceptNode: (text) => (text.parentElement.closest("math,button") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT),
+  });
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) yield text;
+}
+
+function placesIn(text, wanted) {
+  const found = [];
+  const folded = fold(text);
+  for (let at = folded.indexOf(wanted); at >= 0 && found.length < MOST_MARKS; at = folded.indexOf(wanted, at + wanted.length)) found.push(at);
+  return found;
+}
+
+function countHits(node, wanted) {
+  let count = 0;
+  for (const text of textsOf(node)) count += placesIn(text.data, wanted).length;
+  return count;
+}
+
+// ---------------------------------------------------------------- where the pages come from
+class StoredSource {
+  constructor(root) {
+    this.root = root;
+    this.live = false;
+    this.can = new Set();
+  }
+
+  doc() {
+    try {
+      return JSON.parse(this.root.dataset.doc);
+    } catch {
+      return null;
+    }
+  }
+
+  twin(p) {
+    return this.root.querySelector(`:scope > .uo-page[data-p="${Number(p)}"]`);
+  }
+
+  async load(p) {
+    return this.twin(p)?.cloneNode(true) || null;
+  }
+
+  async thumb(p) {
+    return this.twin(p)?.querySelector(".uo-image")?.src || null;
+  }
+
+  async find(wanted) {
+    const found = {};
+    for (const page of this.root.querySelectorAll(":scope > .uo-page")) {
+      let count = 0;
+      for (const row of page.querySelectorAll(".uo-row")) count += countHits(bodyOf(row) || row, wanted);
+      if (count) found[page.dataset.p] = count;
+    }
+    return found;
+  }
+
+  select() {}
+}
+
+// ---------------------------------------------------------------- the view
+function mount(root, source) {
+  const el = {};
+  const ui = {
+    root,
+    source,
+    el,
+    hooks: [],
+    doc: source.doc(),
+    state: { page: 1, tab: "markdown", off: new Set(), selected: null, hot: null, zoom: 1, query: "", hits: {}, hit: 0, narrow: false },
+    current: { p: 0, node: null, parts: [], boxes: new Map(), rows: new Map() },
+  };
+  const { state, hooks } = ui;
+  let turning = 0; // a page that comes late must not replace one that was asked for after it
+
+  const ask = (name, ...given) => hooks.map((hook) => hook[name]?.(ui, ...given)).filter((answer) => answer !== undefined && answer !== null);
+
+  // ------------------------------------------------------------ building
+  function build() {
+    const chrome = make("div", { class: "uo-chrome", role: "region" });
+    el.style = make("style");
+    el.style.textContent = STYLE;
+    el.name = make("span", { class: "uo-name", dir: "auto" });
+    el.page = make("input", { type: "text", inputmode: "numeric", "aria-label": "Page", onchange: () => jump(el.page.value), onkeydown: (event) => event.key === "Enter" && jump(el.page.value) });
+    el.of = make("span");
+    el.before = button("", () => go(state.page - 1), { shape: "left", title: "Previous page" });
+    el.after = button("", () => go(state.page + 1), { shape: "right", title: "Next page" });
+    el.pager = make("span", { class: "uo-pager" }, el.before, el.page, el.of, el.after);
+    el.status = make("span", { class: "uo-pill" });
+    el.query = make("input", { type: "text", spellcheck: "false", autocomplete: "off", oninput: () => search(el.query.value), onkeydown: searchKey });
+    el.found = make("span", { class: "uo-found" });
+    el.slash = make("kbd", { "aria-hidden": "true" }, "/");
+    el.hitUp = button("", () => step(-1), { shape: "up", title: "Previous hit", hidden: true });
+    el.hitDown = button("", () => step(1), { shape: "down", title: "Next hit", hidden: true });
+    el.find = make("span", { class: "uo-find", role: "search" }, icon("find"), el.query, el.found, el.hitUp, el.hitDown, el.slash);
+    el.loupe = button("", openSearch, { shape: "find", title: "Search", kind: "uo-loupe" });
+    el.more = button("", menu, { shape: "more", title: "More", "aria-haspopup": "menu", "aria-expanded": "false" });
+    el.more.firstChild.style.strokeWidth = "2.6";
+    el.bar = make("div", { class: "uo-bar" }, el.name, el.pager, el.status, make("span", { class: "uo-spring" }), el.loupe, el.find, el.more);
+    el.progress = make("div", { class: "uo-run", hidden: true });
+    el.banner = make("div", { class: "uo-note", hidden: true });
+    el.chips = make("div", { class: "uo-chips", role: "toolbar", "aria-label": "Labels" });
+    el.mat = make("div", { class: "uo-mat", role: "group" });
+    el.zoom = make(
+      "div",
+      { class: "uo-zoom", role: "group", "aria-label": "Zoom" },
+      button("−", () => zoom(state.zoom / 1.25), { title: "Zoom out", name: "Zoom out" }),
+      button("Fit", () => zoom(1), { title: "Fit to the width", name: "Fit to the width" }),
+      button("+", () => zoom(state.zoom * 1.25), { title: "Zoom in", name: "Zoom in" }),
+    );
+    el.left = make("div", { class: "uo-left" }, el.chips, make("div", { class: "uo-stand" }, el.mat, el.zoom));
+    el.tablist = make("div", { role: "tablist", "aria-label": "What is shown" });
+    for (const [tab, word] of Object.entries({ page: "Page", markdown: "Markdown", text: "Text", raw: "Raw" })) {
+      el.tablist.append(button(word, () => show(tab), { role: "tab", "data-tab": tab }));
+    }
+    el.actions = make("div", { class: "uo-actions", role: "toolbar", "aria-label": "Page and block" });
+    el.tabs = make("div", { class: "uo-tabs" }, el.tablist, el.actions);
+    el.text = make("div", { class: "uo-text", role: "tabpanel", tabindex: "-1" });
+    el.fade = make("div", { class: "uo-fade" });
+    el.right = make("div", { class: "uo-right", style: "position:relative" }, el.tabs, el.text, el.fade);
+    el.strip = make("div", { class: "uo-strip" });
+    el.body = make("div", { class: "uo-body" }, el.left, el.right);
+    el.reel = make("div", { class: "uo-reel" });
+    el.film = make("div", { class: "uo-film", role: "toolbar", "aria-label": "Pages", onscroll: () => soon(film) }, el.reel);
+    el.foot = make("div", { class: "uo-foot" });
+    el.live = make("div", { class: "uo-unseen", "aria-live": "polite", role: "status" });
+    chrome.append(el.style, el.bar, el.progress, el.banner, el.body, el.strip, el.film, el.foot, el.live);
+    chrome.addEventListener("keydown", key);
+    chrome.addEventListener("mouseover", (event) => hot(blockAt(event.target)));
+    chrome.addEventListener("mouseleave", () => hot(null));
+    chrome.addEventListener("focusin", (event) => focused(event.target));
+    chrome.addEventListener("click", clicked);
+    el.text.addEventListener("scroll", fade);
+    for (const part of [el.chips, el.tablist, el.film]) part.addEventListener("keydown", (event) => rove(part, event));
+    ui.chrome = chrome;
+  }
+
+  const waitingFor = new Set();
+  function soon(work) {
+    if (waitingFor.has(work)) return;
+    waitingFor.add(work);
+    requestAnimationFrame(() => {
+      waitingFor.delete(work);
+      work();
+    });
+  }
+
+  // ------------------------------------------------------------ root and chrome
+  const watching = new ResizeObserver(() => soon(measure));
+  const themes = new MutationObserver(() => paint(ui.chrome));
+
+  function attach(to) {
+    ui.root = to;
+    to.dataset.on = "";
+    // Lab and Notebook listen before the view does: `x` would cut the cell.
+    to.dataset.lmSuppressShortcuts = "true";
+    setFormulas(to);
+    const bad = /[^orw]/.test(ui.doc?.status || "");
+    for (const child of to.children) {
+      const kept = child === ui.chrome || child.tagName === "SCRIPT" || (bad && ui.doc.total > 1 && child.classList.contains("uo-summary"));
+      child.classList.toggle("uo-twin", !kept);
+    }
+    if (!to.dataset.links) to.addEventListener("click", linked);
+    to.dataset.links = "1";
+    const script = to.querySelector(":scope > script");
+    to.insertBefore(ui.chrome, script);
+    paint(ui.chrome);
+    measure();
+  }
+
+  // Links of the summary lead to pages.
+  function linked(event) {
+    const link = event.target.closest?.("a[href^='#uo-']");
+    const place = link && /-p(\d+)$/.exec(link.getAttribute("href"));
+    if (!place) return;
+    event.preventDefault();
+    go(Number(place[1]));
+    el.bar.scrollIntoView({ block: "nearest" });
+  }
+
+  function measure() {
+    const wide = ui.chrome.clientWidth;
+    if (!wide) return;
+    const narrow = wide <= NARROW;
+    if (narrow !== state.narrow || !ui.chrome.dataset.tab) {
+      state.narrow = narrow;
+      ui.chrome.classList.toggle("uo-narrow", narrow);
+      show(narrow ? "page" : state.tab === "page" ? "markdown" : state.tab);
+    }
+    // In a frame that grows with what it holds, its own height says nothing.
+    const window70 = window.self === window.top ? window.innerHeight * 0.7 : 640;
+    const sheet = el.mat.querySelector(".uo-paper");
+    const inset = narrow ? 24 : 32;
+    const ratio = Number(sheet?.dataset.ratio) || 1.414;
+    const fit = (el.mat.clientWidth - inset) * ratio + inset + (narrow ? 0 : 36);
+    ui.chrome.style.setProperty("--uo-tall", `${Math.round(Math.max(320, Math.min(fit, window70)))}px`);
+    foldChips();
+    film();
+    fade();
+  }
+
+  function fade() {
+    el.fade.hidden = el.text.scrollHeight - el.text.scrollTop - el.text.clientHeight < 8;
+    el.fade.style.display = el.fade.hidden ? "none" : "";
+  }
+
+  // ------------------------------------------------------------ pages
+  function jump(text) {
+    const wanted = Number.parseInt(text, 10);
+    if (wanted >= 1 && wanted <= ui.doc.total) go(wanted);
+    else el.page.value = state.page;
+  }
+
+  async function go(p, { select: chosen = null, focus = false } = {}) {
+    if (!(p >= 1 && p <= ui.doc.total)) return;
+    turning += 1;
+    const mine = turning;
+    const node = await source.load(p);
+    if (mine !== turning) return;
+    const turned = p !== ui.current.p;
+    state.page = p;
+    if (turned) {
+      state.selected = chosen;
+      state.hot = null;
+    } else if (chosen) state.selected = chosen;
+    draw(node, turned);
+    if (turned) source.select(p, chosen);
+    if (focus) focusBlock(state.selected || 1);
+  }
+
+  const refresh = () => go(state.page);
+
+  function draw(node, turned) {
+    const held = heldFocus();
+    const parts = [...(node?.querySelector(".uo-pane")?.childNodes || [])];
+    ui.current = { p: state.page, node, parts, boxes: new Map(), rows: new Map() };
+    el.mat.replaceChildren();
+    if (node) {
+      setFormulas(node);
+      const paper = node.querySelector(".uo-paper");
+      if (paper) {
+        const image = paper.querySelector(".uo-image");
+        const blank = paper.querySelector(".uo-blank");
+        paper.dataset.ratio = blank ? (Number.parseFloat(blank.style.paddingTop) || 141.4) / 100 : image?.naturalWidth ? image.naturalHeight / image.naturalWidth : 1.414;
+        if (image && !image.naturalWidth) {
+          image.addEventListener("load", () => {
+            paper.dataset.ratio = image.naturalHeight / image.naturalWidth;
+            soon(measure);
+          });
+        }
+        el.mat.append(paper);
+      }
+      dress(node);
+    } else el.mat.append(make("p", { class: "uo-hint" }, `The picture of page ${number(state.page)} is not in the saved notebook.`));
+    header();
+    chips();
+    text();
+    marks();
+    actions();
+    foot();
+    film(turned);
+    ask("page");
+    zoom(state.zoom);
+    measure();
+    if (turned) {
+      el.text.scrollTop = 0;
+      el.mat.scrollTop = 0;
+    }
+    if (state.selected) reveal(state.selected);
+    restoreFocus(held);
+  }
+
+  // Boxes and rows become things that can be pointed at, by mouse, key and screen reader.
+  function dress(node) {
+    for (const box of el.mat.querySelectorAll(".uo-box")) {
+      const n = Number(box.dataset.b);
+      ui.current.boxes.set(n, box);
+      box.setAttribute("role", "button");
+      box.setAttribute("aria-label", box.title);
+      box.removeAttribute("title");
+      box.tabIndex = -1;
+    }
+    for (const row of node.querySelectorAll(".uo-pane .uo-row")) dressRow(row);
+    tabStops();
+  }
+
+  function dressRow(row) {
+    const n = Number(row.dataset.b);
+    ui.current.rows.set(n, row);
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", row.title);
+    row.removeAttribute("title");
+    row.tabIndex = -1;
+    const place = row.querySelector(":scope > .uo-no");
+    place?.replaceChildren(`${n}`, make("b", {}, row.dataset.c || ""));
+    for (const scroll of row.querySelectorAll(".uo-scroll")) scroll.tabIndex = -1;
+  }
+
+  function tabStops() {
+    const n = state.selected || state.hot;
+    for (const map of [ui.current.boxes, ui.current.rows]) {
+      const at = map.has(n) ? n : [...map.keys()].find((one) => !map.get(one).classList.contains("uo-off"));
+      for (const [one, node] of map) node.tabIndex = one === at ? 0 : -1;
+    }
+  }
+
+  // ------------------------------------------------------------ head
+  const letter = (p) => ui.doc.status[p - 1] || "w";
+
+  function sourceOf(p) {
+    let name = "";
+    for (const [one, first] of ui.doc.sources || []) if (first <= p) name = one;
+    return name || ui.doc.name;
+  }
+
+  function header() {
+    const p = state.page;
+    el.name.textContent = el.name.title = sourceOf(p);
+    ui.chrome.setAttribute("aria-label", `${ui.doc.name}, page view`);
+    if (document.activeElement !== el.page) el.page.value = p;
+    el.page.style.setProperty("--uo-digits", `${Math.max(34, 14 + 8 * String(ui.doc.total).length)}px`);
+    el.of.textContent = `of ${number(ui.doc.total)}`;
+    el.pager.hidden = el.film.hidden = ui.doc.total < 2;
+    el.pager.style.display = el.film.style.display = ui.doc.total < 2 ? "none" : "";
+    el.before.disabled = p <= 1;
+    el.after.disabled = p >= ui.doc.total;
+    el.query.placeholder = ui.doc.total > 1 ? `Find in ${number(ui.doc.total)} pages` : "Find in the page";
+    el.query.setAttribute("aria-label", el.query.placeholder);
+    const [word, , path] = STATUS[letter(p)];
+    el.status.className = `uo-pill uo-${toneOf(letter(p))}`;
+    el.status.replaceChildren(icon(path, letter(p) === "r" ? "uo-turn" : ""), word);
+    el.mat.setAttribute("aria-label", `Page ${p} of ${ui.doc.total}, ${word}`);
+    banner();
+  }
+
+  function banner() {
+    const l = letter(state.page);
+    const reason = ui.current.node?.querySelector(".uo-reason")?.textContent || "";
+    const bad = !"orw".includes(l);
+    el.banner.hidden = !bad;
+    el.banner.style.display = bad ? "" : "none";
+    if (!bad) return;
+    el.banner.className = `uo-note uo-${toneOf(l)}`;
+    const again = source.can.has("rerun")
+      ? button("Run again", () => source.ask("rerun", { ps: [state.page] }).catch((error) => say(error.message)), { shape: "again", kind: "uo-framed" })
+      : make("code", {}, "doc.retry()");
+    el.banner.replaceChildren(make("span", { dir: "auto", style: "color:var(--uo-ink)" }, reason || `The page is ${STATUS[l][0]}.`), again);
+  }
+
+  // ------------------------------------------------------------ labels
+  function kinds() {
+    const found = new Map();
+    for (const row of ui.current.rows.values()) {
+      const { l, k, c, f } = row.dataset;
+      const kind = found.get(k) || { name: k || l, code: c, family: f, count: 0 };
+      kind.count += 1;
+      found.set(k, kind);
+    }
+    return [...found.values()].sort((a, b) => (a.family === "furniture") - (b.family === "furniture") || b.count - a.count);
+  }
+
+  function chips() {
+    const at = el.chips.querySelector(":focus")?.dataset.kind;
+    const made = kinds().map(({ name, code, family, count }) => {
+      const on = !state.off.has(name);
+      const chip = button("", (event) => toggle(name, event.shiftKey), {
+        name: `${name}, ${counted(count, "block")}, ${on ? "shown" : "hidden"}`,
+        "aria-pressed": String(on),
+        "data-kind": name,
+        "data-f": family,
+        onkeydown: (event) => {
+          if (event.key !== "Enter" || !event.shiftKey) return;
+          event.preventDefault();
+          event.stopPropagation();
+          toggle(name, true);
+        },
+      });
+      chip.append(make("span", { class: "uo-tile" }, code), `${name} `, make("span", { class: "uo-hint" }, number(count)));
+      return chip;
+    });
+    const fold = button("", () => {
+      el.chips.classList.toggle("uo-all");
+      measure();
+    }, { kind: "uo-rest", title: "More labels" });
+    el.chips.replaceChildren(...made, fold);
+    roving(el.chips);
+    foldChips();
+    if (at) [...el.chips.children].find((chip) => chip.dataset.kind === at)?.focus();
+  }
+
+  function foldChips() {
+    const made = [...el.chips.querySelectorAll("[data-kind]")];
+    const rest = el.chips.querySelector(".uo-rest");
+    if (!rest) return;
+    for (const chip of made) chip.style.display = "";
+    rest.style.display = "none";
+    if (el.chips.classList.contains("uo-all") || el.chips.scrollWidth <= el.chips.clientWidth + 1) return;
+    rest.style.display = "";
+    let left = 0;
+    for (const chip of made.reverse()) {
+      if (el.chips.scrollWidth <= el.chips.clientWidth + 1) break;
+      chip.style.display = "none";
+      left += 1;
+      rest.textContent = `+${left}`;
+    }
+  }
+
+  function toggle(name, alone) {
+    const names = kinds().map((kind) => kind.name);
+    if (alone) {
+      const only = names.every((one) => state.off.has(one) === (one !== name));
+      state.off = new Set(only ? [] : names.filter((one) => one !== name));
+    } else if (!state.off.delete(name)) state.off.add(name);
+    chips();
+    filter();
+  }
+
+  function showAll() {
+    state.off.clear();
+    chips();
+    filter();
+  }
+
+  function filter() {
+    const hidden = new Map();
+    for (const [n, row] of ui.current.rows) {
+      const off = state.off.has(row.dataset.k);
+      row.classList.toggle("uo-off", off);
+      ui.current.boxes.get(n)?.classList.toggle("uo-off", off);
+      if (off) hidden.set(row.dataset.k, (hidden.get(row.dataset.k) || 0) + 1);
+    }
+    el.text.querySelector(".uo-filtered")?.remove();
+    if (hidden.size && state.tab !== "raw") {
+      const words = [...hidden].map(([name, count]) => `${number(count)} ${name}`).join(", ");
+      const one = hidden.size === 1 && [...hidden.values()][0] === 1;
+      el.text.prepend(make("div", { class: "uo-say uo-filtered" }, `${words} ${one ? "block is" : "blocks are"} filtered out. `, button("Show all labels", showAll, { kind: "uo-link" })));
+    }
+    tabStops();
+    strikes();
+    fade();
+  }
+
+  // ------------------------------------------------------------ text
+  function show(tab) {
+    state.tab = tab;
+    ui.chrome.dataset.tab = tab;
+    for (const one of el.tablist.children) one.setAttribute("aria-selected", String(one.dataset.tab === tab));
+    roving(el.tablist, el.tablist.querySelector("[aria-selected=true]"));
+    if (ui.current.p) {
+      text();
+      marks();
+      actions();
+      measure();
+    }
+  }
+
+  function text() {
+    const { node, rows } = ui.current;
+    el.text.setAttribute("aria-label", state.tab);
+    if (!node) {
+      el.text.replaceChildren(make("div", { class: "uo-say", style: "padding-left:14px" }, "This page is not in the saved notebook. ", make("code", {}, `doc.page(${state.page})`), " shows it, or ", make("code", {}, "doc.view()"), "."));
+      return;
+    }
+    if (state.tab === "raw") {
+      const raw = node.querySelector(".uo-raw pre")?.textContent || "";
+      const more = node.querySelector(".uo-raw .uo-left");
+      el.text.replaceChildren(raw ? make("pre", { class: "uo-flat uo-mono", dir: "auto" }, raw) : make("div", { class: "uo-say" }, "There is no answer to show."), ...(more ? [more.cloneNode(true)] : []));
+      return;
+    }
+    if (state.tab === "text") {
+      el.text.replaceChildren(...[...rows].map(([n, row]) => make("pre", { class: `uo-flat${row.classList.contains("uo-off") ? " uo-off" : ""}`, dir: "auto", "data-flat": n }, rowText(row))));
+      return;
+    }
+    const notes = node.querySelector(":scope > .uo-notes")?.cloneNode(true);
+    el.text.replaceChildren(...(notes ? [notes] : []), ...ui.current.parts);
+    filter();
+    for (const [n, row] of rows) row.classList.toggle("uo-sel", n === state.selected);
+  }
+
+  // ------------------------------------------------------------ pointing and selecting
+  function blockAt(target) {
+    const found = target.closest?.("[data-b]");
+    return found && ui.chrome.contains(found) ? Number(found.dataset.b) : null;
+  }
+
+  function hot(n) {
+    if (n === state.hot) return;
+    for (const map of [ui.current.boxes, ui.current.rows]) {
+      map.get(state.hot)?.classList.remove("uo-hot");
+      map.get(n)?.classList.add("uo-hot");
+    }
+    state.hot = n;
+  }
+
+  // Pointing at one end scrolls the other into sight, when it is out of it.
+  function reveal(n, { box = true, row = true } = {}) {
+    if (row && ui.current.rows.get(n)?.isConnected) intoSight(el.text, ui.current.rows.get(n));
+    if (box && ui.current.boxes.has(n)) intoSight(el.mat, ui.current.boxes.get(n));
+  }
+
+  function intoSight(pane, node) {
+    const frame = pane.getBoundingClientRect();
+    const place = node.getBoundingClientRect();
+    if (!place.height && !place.width) return;
+    if (place.top >= frame.top && place.bottom <= frame.bottom) return;
+    const room = Math.max(0, (frame.height - place.height) / 2);
+    pane.scrollTop += place.top - frame.top - Math.min(room, 60);
+    if (place.left < frame.left || place.right > frame.right) pane.scrollLeft += place.left - frame.left - 20;
+  }
+
+  function clicked(event) {
+    if (event.target.closest("button:not(.uo-box),input,select,textarea,a")) return;
+    const n = blockAt(event.target);
+    if (n === null) return;
+    // Text that was marked with the mouse is to be copied, not selected as a block.
+    if (event.target.closest(".uo-row") && String(getSelection()).trim()) return;
+    select(n === state.selected ? null : n);
+    reveal(n, { box: !event.target.closest(".uo-box"), row: !event.target.closest(".uo-row") });
+  }
+
+  function select(n, { tell = true } = {}) {
+    if (n !== null && !ui.current.rows.has(n) && !ui.current.boxes.has(n)) return;
+    for (const map of [ui.current.boxes, ui.current.rows]) {
+      map.get(state.selected)?.classList.remove("uo-sel");
+      map.get(n)?.classList.add("uo-sel");
+    }
+    for (const [one, box] of ui.current.boxes) box.setAttribute("aria-pressed", String(one === n));
+    state.selected = n;
+    tabStops();
+    actions();
+    foot();
+    ask("selected", n);
+    if (tell) source.select(state.page, n);
+  }
+
+  function focused(target) {
+    const n = blockAt(target);
+    if (n === null) return;
+    hot(n);
+    const onPage = !!target.closest(".uo-mat");
+    reveal(n, { box: !onPage, row: onPage });
+    intoSight(onPage ? el.mat : el.text, target.closest("[data-b]"));
+  }
+
+  function focusBlock(n, side = "page") {
+    const first = side === "text" || state.narrow && state.tab !== "page" ? ui.current.rows : ui.current.boxes;
+    const node = first.get(n) || ui.current.rows.get(n);
+    if (!node) return;
+    hot(n);
+    node.tabIndex = 0;
+    node.focus({ preventScroll: true });
+  }
+
+  function heldFocus() {
+    const at = document.activeElement;
+    if (!ui.chrome.contains(at)) return null;
+    const n = blockAt(at);
+    if (n === null) return null;
+    return { n, side: at.closest(".uo-mat") ? "page" : "text" };
+  }
+
+  function restoreFocus(held) {
+    if (held && !ui.chrome.contains(document.activeElement)) focusBlock(ui.current.rows.has(held.n) ? held.n : 1, held.side);
+  }
+
+  // ------------------------------------------------------------ actions
+  const extentOf = (n) => (ui.current.rows.get(n) || ui.current.boxes.get(n))?.getAttribute("aria-label")?.split(", ").slice(1).join(", ") || "";
+
+  function did(made, words = "Copied") {
+    const word = made.querySelector("span");
+    if (!word) return say(words);
+    const before = word.textContent;
+    word.textContent = words;
+    say(words);
+    setTimeout(() => (word.textContent = before), 1200);
+  }
+
+  function blockButtons(n) {
+    const row = ui.current.rows.get(n);
+    const made = [button("Copy", (event) => copyBlock(n).then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the block (c)", name: "Copy" })];
+    if (row?.querySelector("table")) made.push(button("TSV", (event) => copyData(n).then(() => did(event.target.closest("button"))), { shape: "table", title: "Copy the table as TSV (x)", name: "TSV" }));
+    else if (row?.querySelector(".uo-math")) made.push(button("LaTeX", (event) => copyData(n).then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy as LaTeX (x)", name: "LaTeX" }));
+    if (ui.current.boxes.has(n)) made.push(button("Crop", () => crop(n), { shape: "crop", title: "Save this part of the page as a picture", name: "Crop" }));
+    return [...made, ...ask("actions", n).flat()];
+  }
+
+  function actions() {
+    const n = state.selected;
+    const at = [...el.actions.children].indexOf(document.activeElement);
+    if (n) el.actions.replaceChildren(make("span", {}, `Block ${n}`), ...blockButtons(n));
+    else el.actions.replaceChildren(...ask("pageActions").flat(), button("Copy page", (event) => copyPage().then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the page (c)" }));
+    if (at >= 0) el.actions.children[Math.min(at, el.actions.children.length - 1)]?.focus?.();
+    const row = n && ui.current.rows.get(n);
+    el.strip.classList.toggle("uo-open", !!row);
+    if (!row) return;
+    const head = make("div", {}, make("span", { class: "uo-tile", "data-f": row.dataset.f }, row.dataset.c), make("b", {}, `Block ${n}`), make("span", { class: "uo-hint" }, extentOf(n)), make("span", { class: "uo-spring" }), ...blockButtons(n));
+    for (const word of head.querySelectorAll("button > span")) word.remove();
+    el.strip.replaceChildren(head, make("p", { dir: "auto", onclick: () => show("markdown") }, rowText(row).slice(0, 400)));
+  }
+
+  const copyBlock = (n) => copy(rowText(ui.current.rows.get(n)));
+
+  async function copyData(n) {
+    const row = ui.current.rows.get(n);
+    const tables = [...(row?.querySelectorAll("table") || [])];
+    if (tables.length) return copy(tables.map(tableTsv).join("\n\n"));
+    if (row?.querySelector(".uo-math")) return copy(rowTex(row));
+    return say("There is no table and no equation in this block.");
+  }
+
+  function pageText() {
+    const { node, rows } = ui.current;
+    const kept = state.tab === "raw" ? node?.querySelector(".uo-raw pre") : state.tab === "text" ? null : node?.querySelector(".uo-source pre");
+    return kept ? kept.textContent : [...rows.values()].map(rowText).join("\n\n");
+  }
+
+  const copyPage = () => copy(pageText());
+
+  const fileName = (ending) => `${sourceOf(state.page).replace(/[^\p{L}\p{N}._-]+/gu, "_").replace(/\.\w+$/, "").slice(0, 60) || "page"}-p${state.page}${ending}`;
+
+  async function crop(n) {
+    const name = fileName(`-b${n}.png`);
+    if (source.can.has("crop")) {
+      try {
+        return download(name, await source.ask("crop", { p: state.page, n }));
+      } catch (error) {
+        say(error.message);
+      }
+    }
+    const image = el.mat.querySelector(".uo-image");
+    const box = ui.current.boxes.get(n);
+    if (!image || !box) return say("There is no picture of this page here.");
+    const part = ["left", "top", "width", "height"].map((side) => Number.parseFloat(box.style[side]) / 100);
+    const [x, y, w, h] = [part[0] * image.naturalWidth, part[1] * image.naturalHeight, part[2] * image.naturalWidth, part[3] * image.naturalHeight];
+    const canvas = make("canvas", { width: Math.max(1, Math.round(w)), height: Math.max(1, Math.round(h)) });
+    canvas.getContext("2d").drawImage(image, x, y, w, h, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => blob && download(name, blob), "image/png");
+  }
+
+  function zoom(to) {
+    state.zoom = Math.min(5, Math.max(1, Math.abs(to - 1) < 0.05 ? 1 : to));
+    const paper = el.mat.querySelector(".uo-paper");
+    paper?.style.setProperty("width", `${state.zoom * 100}%`, "important");
+    el.zoom.children[1].firstChild.textContent = state.zoom === 1 ? "Fit" : `${Math.round(state.zoom * 100)} %`;
+    if (state.selected) reveal(state.selected, { row: false });
+    soon(strikes);
+  }
+
+  // ------------------------------------------------------------ search
+  let asked = 0;
+  async function search(typed) {
+    state.query = typed;
+    const wanted = fold(typed.trim());
+    asked += 1;
+    const mine = asked;
+    state.hit = 0;
+    state.hits = wanted ? (await source.find(wanted)) || {} : {};
+    if (mine !== asked) return;
+    const pages = Object.keys(state.hits).map(Number);
+    if (pages.length && !state.hits[state.page]) {
+      const next = pages.find((p) => p > state.page) || pages[0];
+      await go(next);
+    }
+    state.hit = before(state.page);
+    marks();
+    film();
+  }
+
+  const before = (page) => Object.entries(state.hits).reduce((sum, [p, count]) => sum + (Number(p) < page ? count : 0), 0);
+  const total = () => Object.values(state.hits).reduce((sum, count) => sum + count, 0);
+
+  function marks() {
+    for (const mark of el.text.querySelectorAll("mark")) {
+      const parent = mark.parentNode;
+      mark.replaceWith(...mark.childNodes);
+      parent.normalize();
+    }
+    const wanted = fold(state.query.trim());
+    if (wanted) {
+      let made = 0;
+      const bodies = state.tab === "markdown" || state.tab === "page" ? [...ui.current.rows.values()].map((row) => bodyOf(row) || row) : [...el.text.querySelectorAll(".uo-flat")];
+      for (const body of bodies) {
+        if (made > MOST_MARKS) break;
+        for (const node of [...textsOf(body)]) {
+          for (const at of placesIn(node.data, wanted).reverse()) {
+            const rest = node.splitText(at);
+            rest.splitText(wanted.length);
+            const mark = make("mark");
+            rest.replaceWith(mark);
+            mark.append(rest);
+            made += 1;
+          }
+        }
+      }
+    }
+    strikes();
+    found();
+  }
+
+  function found() {
+    const count = total();
+    const wanted = state.query.trim();
+    el.found.textContent = !wanted ? "" : count ? `${number(state.hit + 1)} of ${number(count)}` : "not found";
+    el.slash.style.display = wanted ? "none" : "";
+    for (const made of [el.hitUp, el.hitDown]) {
+      made.hidden = !count;
+      made.style.display = count ? "" : "none";
+    }
+    const all = [...el.text.querySelectorAll("mark")];
+    const at = Math.min(state.hit - before(state.page), all.length - 1);
+    all.forEach((mark, i) => mark.classList.toggle("uo-now", i === at));
+    const strikesHere = [...el.mat.querySelectorAll(".uo-strike")];
+    strikesHere.forEach((strike) => strike.classList.toggle("uo-now", Number(strike.dataset.i) === at));
+    const now = all[at];
+    if (now && wanted) intoSight(el.text, now);
+    const strike = strikesHere.find((one) => Number(one.dataset.i) === at);
+    if (strike) intoSight(el.mat, strike);
+    if (wanted) say(el.found.textContent);
+  }
+
+  async function step(by) {
+    const count = total();
+    if (!count) return;
+    state.hit = (state.hit + by + count) % count;
+    let seen = 0;
+    for (const [p, hits] of Object.entries(state.hits)) {
+      if (state.hit < seen + hits) {
+        if (Number(p) !== state.page) await go(Number(p));
+        break;
+      }
+      seen += hits;
+    }
+    found();
+  }
+
+  // Where a hit stands inside its box is a guess from the number of lines that its text takes at the box's size.
+  function strikes() {
+    for (const old of el.mat.querySelectorAll(".uo-strike")) old.remove();
+    if (!state.query.trim()) return;
+    const sheet = el.mat.querySelector(".uo-sheet");
+    if (!sheet) return;
+    let i = -1;
+    const wide = sheet.clientWidth;
+    const tall = sheet.clientHeight;
+    for (const [n, row] of ui.current.rows) {
+      const box = ui.current.boxes.get(n);
+      const found = [...row.querySelectorAll("mark")];
+      if (!found.length) continue;
+      const whole = (bodyOf(row) || row).textContent.length || 1;
+      for (const mark of found) {
+        i += 1;
+        if (!box || box.classList.contains("uo-off") || i > 300) continue;
+        const [left, top, w, h] = ["left", "top", "width", "height"].map((side) => Number.parseFloat(box.style[side]));
+        const area = (((w * wide) / 100) * h * tall) / 100;
+        const line = Math.sqrt((2.1 * area) / whole);
+        const lines = Math.max(1, Math.round((h * tall) / 100 / Math.max(line, 4)));
+        const range = document.createRange();
+        range.setStart(bodyOf(row) || row, 0);
+        range.setEndBefore(mark);
+        const place = (range.toString().length / whole) * lines;
+        const share = Math.min(1, (mark.textContent.length / whole) * lines);
+        const y = Math.min(lines - 1, Math.floor(place));
+        const strike = make("div", { class: "uo-strike", "data-i": i });
+        strike.style.cssText = `left:${left + (place - y) * w}%;top:${top + (y / lines) * h}%;width:${Math.max(1, Math.min(share, 1 - (place - y)) * w)}%;height:${h / lines}%`;
+        sheet.append(strike);
+      }
+    }
+  }
+
+  function openSearch() {
+    el.find.classList.add("uo-open");
+    el.query.focus();
+    el.query.select();
+  }
+
+  function searchKey(event) {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      step(event.shiftKey ? -1 : 1);
+    }
+  }
+
+  function closeSearch() {
+    el.query.value = "";
+    el.find.classList.remove("uo-open");
+    search("");
+  }
+
+  // ------------------------------------------------------------ film
+  function film(turned = false) {
+    const total = ui.doc.total;
+    if (total < 2) return;
+    el.reel.style.width = `${total * PITCH}px`;
+    const p = state.page;
+    if (turned) {
+      const at = (p - 1) * PITCH;
+      if (at < el.film.scrollLeft || at + PITCH > el.film.scrollLeft + el.film.clientWidth - 20) el.film.scrollLeft = at - el.film.clientWidth / 2 + PITCH / 2;
+    }
+    const first = Math.max(1, Math.floor(el.film.scrollLeft / PITCH) - 3);
+    const last = Math.min(total, first + Math.ceil((el.film.clientWidth || 900) / PITCH) + 7);
+    const held = document.activeElement?.closest?.(".uo-film button")?.dataset.t;
+    for (const old of [...el.reel.children]) {
+      const t = Number(old.dataset.t);
+      if ((t < first || t > last) && String(t) !== held) old.remove();
+    }
+    for (let t = first; t <= last; t += 1) thumb(t);
+    for (const made of el.reel.children) {
+      const here = Number(made.dataset.t) === p;
+      made.toggleAttribute("aria-current", here);
+      if (here) made.setAttribute("aria-current", "page");
+      made.tabIndex = here ? 0 : -1;
+    }
+    if (!el.reel.querySelector("[tabindex='0']") && el.reel.firstChild) el.reel.firstChild.tabIndex = 0;
+  }
+
+  function thumb(t) {
+    let made = el.reel.querySelector(`[data-t="${t}"]`);
+    const l = letter(t);
+    const hits = state.hits[t] || 0;
+    const drawn = `${l}${hits}`;
+    if (!made) {
+      made = make("button", { type: "button", "data-t": t, style: `left:${(t - 1) * PITCH}px`, onclick: () => go(t) }, make("span", { class: "uo-thumb" }), make("span", { class: "uo-count" }));
+      const next = [...el.reel.children].find((one) => Number(one.dataset.t) > t);
+      el.reel.insertBefore(made, next || null);
+      thumbnail(made, t);
+    }
+    if (made.dataset.drawn === drawn) return;
+    if (made.dataset.drawn && made.dataset.drawn[0] !== l) thumbnail(made, t);
+    made.dataset.drawn = drawn;
+    const [word, , path] = STATUS[l];
+    made.className = l === "o" ? "" : `uo-${toneOf(l)}${l === "f" ? " uo-failed" : ""}`;
+    made.title = `Page ${t} of ${ui.doc.total}, ${word}${hits ? `, ${counted(hits, "hit")}` : ""}`;
+    made.setAttribute("aria-label", made.title);
+    const count = make("span", {}, String(t));
+    if (hits) count.style.cssText = "background:#ffe08a;color:#1b1f24;padding:0 3px;border-radius:2px";
+    made.lastChild.replaceChildren(...("orw".includes(l) ? [] : [icon(path)]), count);
+  }
+
+  async function thumbnail(made, t) {
+    const url = await source.thumb(t);
+    if (!url || !made.isConnected) return;
+    const image = make("img", { alt: "", src: url });
+    made.firstChild.replaceChildren(image);
+  }
+
+  // ------------------------------------------------------------ foot
+  function foot() {
+    const facts = (ui.current.node?.dataset.facts || "").split(" · ").filter(Boolean);
+    const left = [ui.doc.mode, ...facts].filter(Boolean).map((one) => make("span", {}, one));
+    if (state.selected) {
+      left.push(make("span", { class: "uo-sep" }));
+      if (source.live) left.push(make("code", {}, "uocr.selected()"));
+      left.push(make("span", {}, extentOf(state.selected)));
+    }
+    const counts = Object.keys(STATUS)
+      .map((l) => [l, ui.doc.status.split(l).length - 1])
+      .filter(([, count]) => count)
+      .map(([l, count]) => {
+        const [word, , path] = STATUS[l];
+        const said = l === "r" ? "being read" : word;
+        const made = button(`${number(count)} ${said}`, () => nextOf(l), { shape: path, kind: l === "o" || l === "w" ? "" : `uo-${toneOf(l)}`, title: `Go to the next page that is ${l === "r" ? "being read" : word}` });
+        if (l === "o") made.firstChild.setAttribute("class", "uo-good");
+        return made;
+      });
+    el.foot.replaceChildren(...left, ...ask("foot").flat(), make("span", { class: "uo-spring" }), ...(ui.doc.total > 1 ? counts : []), make("span", { class: "uo-sep uo-keys" }), make("button", { type: "button", class: "uo-keys", onclick: sheet, "aria-label": "Keys" }, "Keys ", make("kbd", {}, "?")));
+  }
+
+  function nextOf(wanted, by = 1) {
+    const all = ui.doc.total;
+    for (let i = 1; i <= all; i += 1) {
+      const p = ((state.page - 1 + by * i + all * i) % all) + 1;
+      if (typeof wanted === "function" ? wanted(letter(p)) : letter(p) === wanted) return go(p);
+    }
+    return say("There is no such page.");
+  }
+
+  // ------------------------------------------------------------ menu and list of keys
+  function popup(node, opener) {
+    closePopup();
+    el.popup = node;
+    el.opener = opener || document.activeElement;
+    ui.chrome.append(node);
+    (node.querySelector("button") || node).focus();
+  }
+
+  function closePopup() {
+    if (!el.popup) return false;
+    el.popup.remove();
+    el.popup = null;
+    el.more.setAttribute("aria-expanded", "false");
+    if (el.opener?.isConnected) el.opener.focus({ preventScroll: true });
+    return true;
+  }
+
+  function menu() {
+    if (closePopup()) return;
+    const item = (label, work) => button(label, () => {
+      closePopup();
+      work();
+    }, { role: "menuitem" });
+    const box = make(
+      "div",
+      { class: "uo-menu", role: "menu", "aria-label": "More" },
+      item("Copy page", copyPage),
+      item(ui.chrome.classList.contains("uo-plain") ? "Show numbers on the page" : "Hide numbers on the page", numbers),
+      item("Show all labels", showAll),
+      ...ask("menu").flat().map((one) => (one === "-" ? make("hr") : item(one.label, one.work))),
+      make("hr"),
+      item("Keys", sheet),
+    );
+    roving(box);
+    box.addEventListener("keydown", (event) => rove(box, event));
+    el.more.setAttribute("aria-expanded", "true");
+    popup(box, el.more);
+  }
+
+  function sheet() {
+    if (el.popup?.classList.contains("uo-sheet-keys")) return closePopup();
+    const list = make("dl");
+    for (const [keys, words] of [...KEYS, ...ask("keys").flat()]) list.append(make("dt", {}, ...keys.split(" ").flatMap((one) => [make("kbd", {}, one), " "])), make("dd", {}, words));
+    const head = make("h2", {}, "Keys", button("", closePopup, { shape: "close", title: "Close" }));
+    return popup(make("div", { class: "uo-sheet-keys", role: "dialog", "aria-label": "Keys" }, head, list));
+  }
+
+  function numbers() {
+    ui.chrome.classList.toggle("uo-plain");
+  }
+
+  // ------------------------------------------------------------ keys
+  function roving(part, on) {
+    const stops = [...part.querySelectorAll("button")].filter((one) => one.style.display !== "none");
+    const at = on || stops.find((one) => one === document.activeElement) || stops[0];
+    for (const one of stops) one.tabIndex = one === at ? 0 : -1;
+  }
+
+  function rove(part, event) {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    const stops = [...part.querySelectorAll("button")].filter((one) => one.style.display !== "none");
+    const at = stops.indexOf(document.activeElement);
+    if (at < 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = by === Infinity ? stops.length - 1 : by === -Infinity ? 0 : (at + by + stops.length) % stops.length;
+    stops.forEach((one, i) => (one.tabIndex = i === next ? 0 : -1));
+    stops[next].focus();
+  }
+
+  function move(by) {
+    const numbers = [...new Set([...ui.current.boxes.keys(), ...ui.current.rows.keys()])].sort((a, b) => a - b).filter((n) => !(ui.current.rows.get(n) || ui.current.boxes.get(n)).classList.contains("uo-off"));
+    if (!numbers.length) return;
+    const side = document.activeElement?.closest?.(".uo-text") ? "text" : "page";
+    const now = blockAt(document.activeElement) ?? state.selected;
+    const at = numbers.indexOf(now);
+    const next = by === Infinity ? numbers.length - 1 : by === -Infinity ? 0 : at < 0 ? (by > 0 ? 0 : numbers.length - 1) : Math.min(numbers.length - 1, Math.max(0, at + by));
+    for (const map of [ui.current.boxes, ui.current.rows]) for (const [n, node] of map) node.tabIndex = n === numbers[next] ? 0 : -1;
+    focusBlock(numbers[next], side);
+  }
+
+  function escape() {
+    if (closePopup()) return true;
+    if (state.query || el.find.classList.contains("uo-open")) {
+      const inside = document.activeElement === el.query;
+      closeSearch();
+      if (inside) focusBlock(state.selected || 1);
+      return true;
+    }
+    if (state.selected) {
+      select(null);
+      return true;
+    }
+    // Leaving: the notebook has the keys again.
+    document.activeElement?.blur();
+    (ui.root.closest(".jp-Cell") || ui.root.closest(".jp-OutputArea"))?.focus?.({ preventScroll: true });
+    return true;
+  }
+
+  const DO = {
+    ArrowDown: () => move(1),
+    ArrowRight: () => move(1),
+    ArrowUp: () => move(-1),
+    ArrowLeft: () => move(-1),
+    Home: () => move(-Infinity),
+    End: () => move(Infinity),
+    "[": () => go(state.page - 1, { focus: true }),
+    "]": () => go(state.page + 1, { focus: true }),
+    "{": () => nextOf((l) => !"orw".includes(l), -1),
+    "}": () => nextOf((l) => !"orw".includes(l)),
+    "/": openSearch,
+    m: () => show("markdown"),
+    t: () => show("text"),
+    r: () => show("raw"),
+    c: () => (state.selected ? copyBlock(state.selected) : copyPage()).then(() => say("Copied")),
+    x: () => state.selected && copyData(state.selected).then(() => say("Copied")),
+    "+": () => zoom(state.zoom * 1.25),
+    "=": () => zoom(state.zoom * 1.25),
+    "-": () => zoom(state.zoom / 1.25),
+    0: () => zoom(1),
+    o: numbers,
+    "?": sheet,
+  };
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const typing = event.target.closest("input,textarea,select");
+    if (hooks.some((hook) => hook.key?.(ui, event))) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      escape();
+      return;
+    }
+    if (typing) return;
+    if (event.key === "Enter" || event.key === " ") {
+      const n = blockAt(event.target);
+      if (n === null || event.target.closest("button")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      select(n === state.selected ? null : n);
+      return;
+    }
+    const work = Object.hasOwn(DO, event.key) ? DO[event.key] : null;
+    if (!work) return;
+    event.preventDefault();
+    event.stopPropagation();
+    work();
+  }
+
+  function say(words) {
+    el.live.textContent = words;
+  }
+
+  // ------------------------------------------------------------ changes from outside
+  function update(doc) {
+    if (!doc) return;
+    ui.doc = doc;
+    if (ui.root) attachTwin();
+    header();
+    foot();
+    film();
+  }
+
+  function attachTwin() {
+    const bad = /[^orw]/.test(ui.doc.status || "");
+    const summary = ui.root.querySelector(":scope > .uo-summary");
+    summary?.classList.toggle("uo-twin", !(bad && ui.doc.total > 1));
+  }
+
+  function destroy() {
+    watching.disconnect();
+    themes.disconnect();
+    ui.chrome.remove();
+    if (!ui.root) return;
+    delete ui.root.dataset.on;
+    delete ui.root.dataset.lmSuppressShortcuts;
+    for (const child of ui.root.children) child.classList.remove("uo-twin");
+  }
+
+  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
+  build();
+  watching.observe(ui.chrome);
+  themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
+  return ui;
+}
+
+// Printing shows the twin, all of it.
+function printing(root) {
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    for (const fold of root.querySelectorAll("details.uo-page:not([open])")) {
+      fold.open = true;
+      opened.push(fold);
+    }
+  });
+  addEventListener("afterprint", () => opened.splice(0).forEach((fold) => (fold.open = false)));
+}
+
+function boot(root) {
+  if (!root || "on" in root.dataset) return;
+  const driven = window.uocrViews?.get(root.dataset.uid);
+  if (driven && !driven.root?.isConnected) {
+    driven.attach(root);
+    return;
+  }
+  setFormulas(root);
+  printing(root);
+  const ui = mount(root, new StoredSource(root));
+  if (!ui.doc?.total) return;
+  ui.attach(root);
+  const first = root.querySelector(":scope > .uo-page");
+  ui.go(Number(first?.dataset.p) || 1);
+}
 //#end
 
 //#section compare
