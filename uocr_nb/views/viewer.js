@@ -1472,7 +1472,9 @@ function printing(root) {
   addEventListener("afterprint", () => opened.splice(0).forEach((fold) => (fold.open = false)));
 }
 
-function boot(root) {
+// Called by the inline script, which is the last child of its root.
+function boot(script) {
+  const root = script?.closest(".uo-root");
   if (!root || "on" in root.dataset) return;
   const driven = window.uocrViews?.get(root.dataset.uid);
   if (driven && !driven.root?.isConnected) {
