@@ -1,11 +1,18 @@
-"""What a stored form may consist of, so that JupyterLab keeps all of it and nothing in it acts."""
+"""What a stored form may consist of, so that JupyterLab keeps all of it and nothing of a page acts.
+
+Its one script is the program's own, letter by letter; `data-` attributes are for that script alone, and an untrusted
+notebook loses both.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import lxml.html
+
+from uocr_nb.views.script import inline_script
 
 ELEMENTS = {
     "div",
@@ -36,9 +43,16 @@ ATTRIBUTES = {
     "dir",
     "rowspan",
     "colspan",
-    "data-uid",
-    "data-view",
     "open",
+}
+DATA = {
+    *(["data-uid", "data-view", "data-doc", "data-p", "data-n", "data-status", "data-facts", "data-source"]),
+    *(["data-b", "data-l", "data-f", "data-c", "data-k", "data-mml"]),
+}
+FORMULA_ATTRIBUTES = {
+    *(["display", "displaystyle", "scriptlevel", "mathvariant", "stretchy", "symmetric", "form", "minsize"]),
+    *(["maxsize", "movablelimits", "largeop", "lspace", "rspace", "accent", "accentunder", "linethickness"]),
+    *(["notation", "width", "style"]),
 }
 PROPERTIES = {
     *(
@@ -111,7 +125,18 @@ HOSTILE = (
 
 
 def parsed(html: str) -> Any:
-    return lxml.html.fromstring(html)
+    """The root of a stored form as people see it: without its script, which stands at its end or is not there."""
+    root = lxml.html.fromstring(html)
+    scripts = root.xpath("//script")
+    assert len(scripts) == (html.count("<script") if root.get("data-view") in ("document", "page") else 0)
+    for script in scripts:
+        assert script.getparent() is root
+        assert script.getnext() is None
+        assert not script.tail
+        assert not script.attrib
+        assert script.text == inline_script()
+        root.remove(script)
+    return root
 
 
 def check_harmless(html: str) -> Any:
@@ -119,7 +144,11 @@ def check_harmless(html: str) -> Any:
     for element in root.iter():
         assert element.tag in ELEMENTS, element.tag
         for name, value in element.attrib.items():
-            assert name in ATTRIBUTES, (name, value)
+            assert name in ATTRIBUTES | DATA, (name, value)
+            if name == "data-doc":
+                check_document(value)
+            if name == "data-mml":
+                check_formula(value)
             if name == "style":
                 check_style(value)
             if name == "href":  # to a page of the same output, and nowhere else
@@ -129,6 +158,20 @@ def check_harmless(html: str) -> Any:
             if name == "src":
                 assert value.startswith(("data:image/jpeg;base64,", "data:image/svg+xml,")), value[:40]
     return root
+
+
+def check_document(text: str) -> None:
+    told = json.loads(text)
+    assert list(told) == ["name", "total", "status", "sources", "mode", "engine", "edits"]
+    assert len(told["status"]) == told["total"]
+    assert set(told["status"]) <= set("olteumfrw")
+    assert all(isinstance(name, str) and 1 <= first <= told["total"] for name, first in told["sources"])
+
+
+def check_formula(markup: str) -> None:
+    for element in lxml.html.fromstring(f"<div>{markup}</div>").iterdescendants():
+        assert re.fullmatch(r"math|m[a-z]{1,15}|b|i", element.tag), element.tag
+        assert set(element.attrib) <= FORMULA_ATTRIBUTES, element.attrib
 
 
 def check_style(style: str) -> None:

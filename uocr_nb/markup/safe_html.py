@@ -11,7 +11,7 @@ from uocr_nb.document.halves import UNSOUND
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_SPAN", "clean_mathml", "clean_table", "escape", "visible"]
+__all__ = ["MAX_SPAN", "clean_mathml", "clean_table", "escape", "quoted", "visible"]
 
 MAX_SPAN = 1000
 """Cells spread over no more columns or rows than this (HTML's own limit for columns)."""
@@ -63,6 +63,11 @@ def visible(text: str) -> str:
 def escape(text: str) -> str:
     """`text` as it may stand in HTML, in an element or between the quotes of an attribute."""
     return html.escape(visible(text), quote=True)
+
+
+def quoted(text: str) -> str:
+    """`text` as it may stand between the single quotes of an attribute: JSON and markup, which it keeps short."""
+    return visible(text).replace("&", "&amp;").replace("'", "&#39;")
 
 
 def clean_table(markup: str) -> str:

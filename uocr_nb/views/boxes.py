@@ -10,6 +10,7 @@ from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.cells import about
 from uocr_nb.views.icons import hatch
 from uocr_nb.views.labels import block_name, label_style, tag_of
+from uocr_nb.views.marks import block_marks
 from uocr_nb.views.styles import HAIR, MONO
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool) -
         tag = replace(tag, side="inside")
     inner = _tag(number, block.label, tag, written=written)
     return (
-        f'<div class="uo-box uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
+        f'<div class="uo-box uo-b{number}"{block_marks(page, number)} title="{escape(name)}" '
         f'style="position:absolute;{_place(box)};'
         f"box-sizing:content-box;margin:{-2 - line:g}px 0 0 {-3 - line:g}px;padding:2px 3px;{ground}"
         f'border:{line:g}px {kind} {colour}">{inner}</div>'

@@ -47,9 +47,9 @@ class LabelStyle:
         A CSS border style: solid, double, dashed or dotted.
     width : float
         Of the box's line, in px.
-    paper, static : str
-        Colours (#rrggbb) on paper, which is white in both themes, and on a ground that may be light or dark (at least
-        3:1 on white and on #111).
+    paper, dark, static : str
+        Colours (#rrggbb) on paper, which is white in both themes, and on a light ground; on a dark ground; on a ground
+        that may be either (at least 3:1 on white and on #111).
     fill : bool
         Whether the box carries 6 % of its colour.
     """
@@ -59,21 +59,22 @@ class LabelStyle:
     line: str
     width: float
     paper: str
+    dark: str
     static: str
     fill: bool = True
 
 
-_TEXT = LabelStyle("text", "Tx", "solid", 1, "#5f708c", "#75839b", fill=False)
-_CAPTION = LabelStyle("caption", "Ca", "dashed", 1, "#946800", "#a17c1c")
-_FURNITURE = LabelStyle("furniture", "", "dotted", 1, "#6c737b", "#7d858e")
+_TEXT = LabelStyle("text", "Tx", "solid", 1, "#5f708c", "#b4bcc8", "#75839b", fill=False)
+_CAPTION = LabelStyle("caption", "Ca", "dashed", 1, "#946800", "#f2d06b", "#a17c1c")
+_FURNITURE = LabelStyle("furniture", "", "dotted", 1, "#6c737b", "#8f979f", "#7d858e")
 
 _STYLES = {
-    "title": LabelStyle("title", "Ti", "solid", 1.5, "#1b3f7d", "#4a7fd0"),
+    "title": LabelStyle("title", "Ti", "solid", 1.5, "#1b3f7d", "#a9d2ff", "#4a7fd0"),
     "text": _TEXT,
-    "list": LabelStyle("list", "Li", "solid", 1, "#0f7f5c", "#1f8f6c"),
-    "table": LabelStyle("table", "Tb", "double", 3, "#8a2c0c", "#c75a2e"),
-    "equation": LabelStyle("equation", "Eq", "dashed", 1, "#9330b8", "#a85fd0"),
-    "image": LabelStyle("figure", "Im", "solid", 1, "#946800", "#a17c1c"),
+    "list": LabelStyle("list", "Li", "solid", 1, "#0f7f5c", "#4fdcae", "#1f8f6c"),
+    "table": LabelStyle("table", "Tb", "double", 3, "#8a2c0c", "#f4906a", "#c75a2e"),
+    "equation": LabelStyle("equation", "Eq", "dashed", 1, "#9330b8", "#cf6ff0", "#a85fd0"),
+    "image": LabelStyle("figure", "Im", "solid", 1, "#946800", "#f2d06b", "#a17c1c"),
     "image_caption": _CAPTION,
     "table_caption": _CAPTION,
     "code": replace(_TEXT, family="code", code="Co"),

@@ -18,6 +18,7 @@ from uocr_nb.views.boxes import paper_html
 from uocr_nb.views.cells import pieces
 from uocr_nb.views.icons import icon, status_icon
 from uocr_nb.views.labels import FIGURES
+from uocr_nb.views.marks import document_marks, page_marks
 from uocr_nb.views.page_html import MAX_PAGES, page_head, root_html
 from uocr_nb.views.pictures import Pictures, live_pictures
 from uocr_nb.views.progress import progress_html
@@ -72,7 +73,8 @@ def live_html(progress: Progress, pages: Sequence[Page], *, uid: str | None = No
         if total > 1:
             parts.append(_counts(pages, reading, total))
         parts += _pages(progress, pages, partial, reading)
-    return root_html("".join(parts), uid or uuid4().hex[:12], "live")
+    marks = document_marks(pages or partial, total=total, reading=reading)
+    return root_html("".join(parts), uid or uuid4().hex[:12], "live", marks=marks)
 
 
 def _counts(pages: Sequence[Page], reading: set[int], total: int) -> str:
@@ -101,14 +103,15 @@ def _pages(progress: Progress, pages: Sequence[Page], partial: Sequence[Page], r
     named = total < 2 or len({page.source for page in (*pages, *partial)}) > 1
     if front is None:
         head, panes = fact(f"{_ring()}No page yet. The first one is being read.", ink="first"), _empty()
-        classes = "uo-page"
+        classes, marks = "uo-page", ""
     else:
         written = bool(partial)
         head = page_head(front, total if total > 1 else 0, named=named, state=_reading_word() if written else "")
         panes = _panes(front, written=written)
         classes = f"uo-page uo-p{front.position}"
+        marks = page_marks(front, state="reading" if written else "")
     in_front = (
-        f'<div class="{classes}" style="margin:0;padding:0">'
+        f'<div class="{classes}"{marks} style="margin:0;padding:0">'
         f'<div class="uo-head" style="padding:9px 14px;border-bottom:{HAIR}">{head}</div>{panes}</div>'
     )
     known = {page.position: page for page in (*pages, *partial)}

@@ -7,6 +7,7 @@ and on its row. Links lead to the line about a page: JupyterLab scrolls to it, a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -14,7 +15,11 @@ from uocr_nb.document.model import Status
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.icons import WARNING, icon, status_icon
 from uocr_nb.views.labels import count_labels, status_hue
-from uocr_nb.views.page_parts import page_panes
+from uocr_nb.views.marks import document_marks, page_marks
+from uocr_nb.views.page_parts import page_panes, stored_quality
+from uocr_nb.views.pictures import VIEW, WHOLE
+from uocr_nb.views.rows import ALL, FULL, SHORT
+from uocr_nb.views.script import inline_script
 from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, second
 from uocr_nb.views.summary import right, summary_html
 from uocr_nb.views.tiles import anchor
@@ -37,17 +42,34 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from uocr_nb.document.model import Document, Page
+    from uocr_nb.views.pictures import Quality
 
-__all__ = ["MAX_PAGES", "PAGE_BYTES", "chosen_pages", "document_html", "page_head", "page_html", "root_html"]
+__all__ = [
+    "FRAGMENT_BYTES",
+    "MAX_PAGES",
+    "PAGE_BYTES",
+    "chosen_pages",
+    "document_html",
+    "page_fragment",
+    "page_head",
+    "page_html",
+    "root_html",
+]
 
 MAX_PAGES = 10
 """Pages in a stored form; those that are not ok come first."""
 
-PAGE_BYTES = 190_000
-"""Of one page in a stored form, which may have 200 kB, and ten of them 2 MB."""
+PAGE_BYTES = 199_000
+"""Of one page in a stored form with its share of the script; it may have 200 kB, and ten of them 2 MB."""
+
+FRAGMENT_BYTES = 1_000_000
+"""Of one page that is sent to a view."""
 
 _ALL_BYTES = 1_990_000
-"""Of all pages and what stands above them."""
+"""Of all pages, what stands above them and the script."""
+
+_FRAME_BYTES = 1_500
+"""Of the line about a page, and of what stands around one page alone."""
 
 _MAX_KINDS = 5
 _MAX_WARNINGS = 5
@@ -88,7 +110,8 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     Returns
     -------
     str
-        HTML without script and style elements; all text of the pages is escaped.
+        HTML that is whole without the script at its end (which a `whole` one does not have); all text of the pages
+        is escaped.
     """
     pages = doc.pages
     uid = uid or uuid4().hex[:12]
@@ -99,8 +122,8 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     if not pages:
         parts.append(f'<div style="padding:12px 14px;{SECOND}">The document has no pages.</div>')
     named = not summed or len({page.source for page in pages}) > 1
-    left = _ALL_BYTES - sum(len(part.encode()) for part in parts)
-    limit = None if whole else min(PAGE_BYTES, left // max(len(shown), 1))
+    taken = sum(len(part.encode()) for part in parts)
+    limit = None if whole else _room(max(len(shown), 1), taken)
     for n, page in enumerate(shown):
         head = page_head(page, len(pages), named=named)
         parts.append(
@@ -108,38 +131,82 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
         )
     if len(shown) < len(pages):
         parts.append(_elsewhere(pages, shown))
-    return root_html("".join(parts), uid, "document")
+    return root_html("".join(parts), uid, "document", marks=document_marks(pages, doc), script=not whole)
 
 
 def page_html(page: Page, *, uid: str | None = None) -> str:
-    """One page as one HTML element, as in `document_html`."""
+    """One page as one HTML element, as in `document_html`; it is page 1 of 1 there."""
     head = page_head(page, 0, named=True)
-    inner = _page(page, head, limit=PAGE_BYTES, folded=False, first=True)
-    return root_html(inner, uid or uuid4().hex[:12], "page")
+    inner = _page(page, head, limit=_room(1), alone=True)
+    marks = document_marks([replace(page, position=1)])
+    return root_html(inner, uid or uuid4().hex[:12], "page", marks=marks, script=True)
 
 
-def root_html(inner: str, uid: str, view: str) -> str:
-    """Put the one frame around it."""
+def page_fragment(page: Page, total: int, *, quality: Quality = VIEW, named: bool = True) -> str:
+    """One page of `total` as it is sent to a view when it is looked at: unfolded, in full up to `FRAGMENT_BYTES`."""
+    head = page_head(page, total, named=named)
+    return _page(page, head, limit=FRAGMENT_BYTES, quality=quality)
+
+
+def root_html(inner: str, uid: str, view: str, *, marks: str = "", script: bool = False) -> str:
+    """Put the one frame around it.
+
+    Parameters
+    ----------
+    inner : str
+        What stands in it.
+    uid : str
+        Marks the root for what drives it.
+    view : str
+        document, page, live or compare.
+    marks : str
+        Further attributes.
+    script : bool
+        Whether the script that links boxes and text stands at the end of it.
+    """
+    last = f"<script>{inline_script()}</script>" if script else ""
     return (
-        f'<div class="{_ROOT_CLASSES}" data-uid="{escape(uid)}" data-view="{view}" '
-        f'style="{ROOT};border:{HAIR};border-radius:6px;overflow:hidden">{inner}</div>'
+        f'<div class="{_ROOT_CLASSES}" data-uid="{escape(uid)}" data-view="{view}"{marks} '
+        f'style="{ROOT};border:{HAIR};border-radius:6px;overflow:hidden">{inner}{last}</div>'
     )
+
+
+def _room(pages: int, taken: int = 0) -> int:
+    """Bytes that each of so many pages may take where so many are taken already."""
+    script = len(inline_script().encode())
+    return min(PAGE_BYTES - script // pages, (_ALL_BYTES - script - taken) // pages) - _FRAME_BYTES
 
 
 def _warning(text: str) -> str:
     return f'<div style="padding:4px 14px">{icon_line(icon("warning", WARNING), escape(text))}</div>'
 
 
-def _page(page: Page, head: str, *, limit: int | None, folded: bool, first: bool, place: str = "") -> str:
+def _page(
+    page: Page,
+    head: str,
+    *,
+    limit: int | None,
+    folded: bool = False,
+    first: bool = True,
+    place: str = "",
+    alone: bool = False,
+    quality: Quality | None = None,
+) -> str:
     """One page: a line about it, a banner when it is not ok, and the two panes; folded away or not."""
-    inner = _banner(page) + _notes(page) + page_panes(page, limit=limit, whole=limit is None)
+    if limit is None:
+        panes = page_panes(page, limit=None, quality=WHOLE, limits=ALL)
+    else:
+        panes = page_panes(
+            page, limit=limit, quality=quality or stored_quality(page), limits=FULL if quality else SHORT
+        )
+    inner = _banner(page) + _notes(page) + panes
     classes = f"uo-page uo-p{page.position} uo-s-{page.status}"
     rule = "" if first else f"border-top:{HAIR};"
-    target = f' id="{place}"' if place else ""
+    target = (f' id="{place}"' if place else "") + page_marks(page, position=1 if alone else None)
     if folded:
         return (
             f'<details class="{classes}"{target} style="{rule}margin:0;padding:0">'
-            f'<summary style="padding:9px 14px;cursor:pointer">{head}</summary>'
+            f'<summary class="uo-head" style="padding:9px 14px;cursor:pointer">{head}</summary>'
             f'<div style="border-top:{HAIR}">{inner}</div></details>'
         )
     return (
@@ -156,7 +223,7 @@ def page_head(page: Page, total: int, *, named: bool, state: str = "", kinds: bo
         where += f" (page {page.number:,} of its source)"
     if page.name:
         where += f", {escape(page.name)}"
-    name = fact(escape(page.source), ink="strong", kind="uo-source", wraps=True) if named else ""
+    name = fact(escape(page.source), ink="strong", kind="uo-name", wraps=True) if named else ""
     place = fact(where, ink="first" if named else "strong", wraps=bool(page.name))
     word = str(page.status) if page.status is Status.OK else f'<span style="font-weight:600">{page.status}</span>'
     said = BLANK if is_blank(page) else _counts(page) if kinds else count(len(page.blocks), "block")
@@ -184,7 +251,7 @@ def _banner(page: Page) -> str:
     return (
         f'<div class="uo-banner" style="padding:8px 14px 8px 11px;border-left:3px solid {status_hue(page.status)};'
         f'border-bottom:{HAIR};background-color:{TINT_ERROR if severe else TINT_WARNING}">'
-        f'<span dir="auto" style="margin:0 8px 0 0">{escape(page.reason or reason_of(page))}</span> '
+        f'<span class="uo-reason" dir="auto" style="margin:0 8px 0 0">{escape(page.reason or reason_of(page))}</span> '
         f"{again}</div>"
     )
 
@@ -198,7 +265,7 @@ def _notes(page: Page) -> str:
     if again := tries_line(page):
         words = f"{again[0].upper()}{again[1:]}."
         shown.append(f'<div title="{escape(tries_title(page))}" style="padding:4px 14px;{SECOND}">{words}</div>')
-    return f'<div style="padding:4px 0;border-bottom:{HAIR}">{"".join(shown)}</div>' if shown else ""
+    return f'<div class="uo-notes" style="padding:4px 0;border-bottom:{HAIR}">{"".join(shown)}</div>' if shown else ""
 
 
 def _elsewhere(pages: Sequence[Page], shown: Sequence[Page]) -> str:

@@ -8,15 +8,15 @@ from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.boxes import paper_html
-from uocr_nb.views.pictures import CROWDED, NOTEBOOK, WHOLE, Quality, page_pictures
-from uocr_nb.views.rows import ALL, SHORT, block_row
+from uocr_nb.views.pictures import CROWDED, NOTEBOOK, Quality, page_pictures
+from uocr_nb.views.rows import Limits, block_row
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import count, is_blank, shortened
 
 if TYPE_CHECKING:
     from uocr_nb.document.model import Page
 
-__all__ = ["page_panes"]
+__all__ = ["page_panes", "stored_quality"]
 
 _CROWD = 60
 """From this many blocks on, boxes and rows take so many bytes that the pictures must take fewer."""
@@ -25,7 +25,7 @@ _SOURCE_SHARE = 30_000
 """Bytes at least left for the answer and the markdown source, when both are long."""
 
 
-def page_panes(page: Page, *, limit: int | None, whole: bool) -> str:
+def page_panes(page: Page, *, limit: int | None, quality: Quality, limits: Limits) -> str:
     """Page picture and text, then the answer and the markdown source.
 
     Parameters
@@ -34,16 +34,18 @@ def page_panes(page: Page, *, limit: int | None, whole: bool) -> str:
         The page.
     limit : int or None
         Bytes of UTF-8 that all of it may take; what does not fit is named with the line that shows it.
-    whole : bool
-        Larger pictures and uncut texts.
+    quality : Quality
+        Of its pictures.
+    limits : Limits
+        Of each of its blocks.
     """
-    pictures = page_pictures(page, _quality(page, whole=whole))
+    pictures = page_pictures(page, quality)
     paper = paper_html(page, pictures)
     left = None if limit is None else limit - _size(paper) - 3_000
     rows, used = [], 0
     reserve = min(_SOURCE_SHARE, 8 * len(page.raw))
     for number in range(1, len(page.blocks) + 1):
-        row = block_row(page, number, pictures.crops.get(number, ""), ALL if whole else SHORT)
+        row = block_row(page, number, pictures.crops.get(number, ""), limits)
         used += _size(row)
         if left is not None and used > left - reserve:
             used -= _size(row)
@@ -59,9 +61,8 @@ def page_panes(page: Page, *, limit: int | None, whole: bool) -> str:
     )
 
 
-def _quality(page: Page, *, whole: bool) -> Quality:
-    if whole:
-        return WHOLE
+def stored_quality(page: Page) -> Quality:
+    """How large the pictures of a page in a stored form may be."""
     return CROWDED if len(page.blocks) > _CROWD else NOTEBOOK
 
 
@@ -107,20 +108,20 @@ def _sources(page: Page, left: int | None) -> str:
     answer = page.raw
     # No more is shown than there is room for, so no more is made.
     markdown = page_markdown(page if left is None else shortened(page, max(left, 1))) if page.blocks else ""
-    for title, text, line in (
-        ("Answer as the model wrote it", answer, f"print(doc.page({page.position}).raw)"),
-        ("Markdown source", markdown, f"print(doc.page({page.position}).markdown)"),
+    for kind, title, text, line in (
+        ("raw", "Answer as the model wrote it", answer, f"print(doc.page({page.position}).raw)"),
+        ("source", "Markdown source", markdown, f"print(doc.page({page.position}).markdown)"),
     ):
         if not text.strip():
             continue
-        room = None if left is None else max(0, left if title.startswith("Mark") else left // 2)
-        html, took = _folded(title, text, line, room)
+        room = None if left is None else max(0, left if kind == "source" else left // 2)
+        html, took = _folded(kind, title, text, line, room)
         left = None if left is None else left - took
         parts.append(html)
     return "".join(parts)
 
 
-def _folded(title: str, text: str, line: str, room: int | None) -> tuple[str, int]:
+def _folded(kind: str, title: str, text: str, line: str, room: int | None) -> tuple[str, int]:
     note = ""
     shown = escape(text if room is None else text[: room + 1])
     if room is not None and _size(shown) > room:
@@ -130,7 +131,7 @@ def _folded(title: str, text: str, line: str, room: int | None) -> tuple[str, in
         more = second(f"{len(text) - len(kept):,} more characters:")
         note = f'<div style="padding:0 14px 10px">{more} {code(line)}</div>'
     html = (
-        f'<details style="border-top:{HAIR};margin:0;padding:0">'
+        f'<details class="uo-fold uo-{kind}" style="border-top:{HAIR};margin:0;padding:0">'
         f'<summary style="padding:7px 14px;font-size:12px;cursor:pointer">{title}'
         f'</summary><pre dir="auto" style="margin:0;padding:0 14px 12px;white-space:pre-wrap;overflow-wrap:break-word;'
         f"max-height:360px;overflow:auto;font-family:{MONO};font-size:11px;line-height:17px;background-color:transparent;"

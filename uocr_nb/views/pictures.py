@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Box, Page
 
-__all__ = ["CROWDED", "NOTEBOOK", "WHOLE", "Pictures", "Quality", "live_pictures", "page_pictures", "thumbnail"]
+__all__ = ["CROWDED", "NOTEBOOK", "VIEW", "WHOLE", "Pictures", "Quality", "live_pictures", "page_pictures", "thumbnail"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ CROWDED = Quality(width=720, page_bytes=42_000, crop_bytes=14_000, crop_width=32
 
 WHOLE = Quality(width=1200, page_bytes=400_000, crop_bytes=300_000, crop_width=640)
 """For a file of its own."""
+
+VIEW = Quality(width=1200, page_bytes=187_000, crop_bytes=120_000, crop_width=640)
+"""For a page that is looked at while a kernel runs, and is stored nowhere."""
 
 LIVE = Quality(width=560, page_bytes=52_000, crop_bytes=16_000, crop_width=320)
 LIVE_QUALITY = 42

@@ -6,10 +6,11 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uocr_nb.markup.maths import bare_formula, split_maths, typesettable
-from uocr_nb.markup.safe_html import escape
+from uocr_nb.markup.maths import bare_formula, split_maths, to_mathml, typesettable
+from uocr_nb.markup.safe_html import escape, quoted
 from uocr_nb.views.cells import about, head_rows, is_number, last_rows, numeric_columns, pieces, table_index
 from uocr_nb.views.labels import FIGURES, block_name, label_style, tag_of
+from uocr_nb.views.marks import block_marks
 from uocr_nb.views.styles import ACCENT, HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import EMPTY_LIST, count, in_doubt
 
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Block, Page
     from uocr_nb.markup.tables import Cell, Grid
 
-__all__ = ["ALL", "SHORT", "Limits", "block_row", "formula_html", "text_html"]
+__all__ = ["ALL", "FULL", "SHORT", "Limits", "block_row", "formula_html", "text_html"]
 
 MATHS = "uo-math tex2jax_process mathjax_process"
 """Classes of a formula: the root tells the typesetter to ignore everything else."""
+
+_LONGEST_MATHML = 4_000
+"""Bytes of MathML that are worth storing beside a formula."""
 
 _SHORT_CELL = 24
 """Characters of a cell that is not broken into lines; in the head it may be, to keep the columns narrow."""
@@ -55,41 +59,57 @@ class Limits:
         Cells of a table.
     rows : int or None
         Of a table, when only its end is shown.
+    mathml : bool
+        Whether formulas carry their MathML, for the script to show it.
     """
 
     text: int
     cells: int
     rows: int | None = None
+    mathml: bool = False
 
 
-SHORT = Limits(text=6_000, cells=500)
+SHORT = Limits(text=6_000, cells=500, mathml=True)
 """For the stored form."""
 
+FULL = Limits(text=200_000, cells=6_000, mathml=True)
+"""For a page that is looked at while a kernel runs."""
+
 ALL = Limits(text=10_000_000, cells=1_000_000)
-"""For a file of its own."""
+"""For a file of its own; its formulas are MathML already."""
 
 
-def text_html(text: str) -> str:
+def text_html(text: str, *, mathml: bool = False) -> str:
     """Make HTML of a page's text, its formulas marked for the typesetter; everything is escaped."""
-    return "".join(escape(part) if kind == "text" else formula_html(kind, part) for kind, part in split_maths(text))
+    return "".join(
+        escape(part) if kind == "text" else formula_html(kind, part, mathml=mathml) for kind, part in split_maths(text)
+    )
 
 
-def formula_html(kind: str, formula: str) -> str:
+def formula_html(kind: str, formula: str, *, mathml: bool = False) -> str:
     """Make HTML of one formula, without its marks; `kind` is inline or display."""
     if not formula.strip():
         return ""
     if not typesettable(formula):
         return code(formula)
     tex = escape(formula.strip())
+    mml = _mathml(formula.strip(), kind) if mathml else ""
     if kind == "inline":
-        return f'<span class="{MATHS}">${tex}$</span>'
-    return f'<div class="{MATHS}" style="overflow-x:auto;overflow-y:hidden;white-space:normal">$${tex}$$</div>'
+        return f'<span class="{MATHS}"{mml}>${tex}$</span>'
+    return f'<div class="{MATHS}"{mml} style="overflow-x:auto;overflow-y:hidden;white-space:normal">$${tex}$$</div>'
 
 
-def _equation(text: str) -> str:
+def _mathml(formula: str, kind: str) -> str:
+    made = to_mathml(formula, kind == "display")
+    return f" data-mml='{quoted(made)}'" if made and len(made.encode()) <= _LONGEST_MATHML else ""
+
+
+def _equation(text: str, *, mathml: bool) -> str:
     """An equation block is a formula also when its marks are missing, or are dollars."""
     formula = bare_formula(text)
-    return text_html(text) if formula is None else formula_html("display", formula)
+    if formula is None:
+        return text_html(text, mathml=mathml)
+    return formula_html("display", formula, mathml=mathml)
 
 
 def _reads_from_right(text: str) -> bool:
@@ -125,7 +145,7 @@ def block_row(page: Page, number: int, crop: str, limits: Limits, *, written: bo
         tint = f";background-color:{style.static}17"
     name = block_name(page, number, about(block))
     return (
-        f'<div class="uo-row uo-b{number} uo-f-{style.family}" title="{escape(name)}" '
+        f'<div class="uo-row uo-b{number}"{block_marks(page, number, named=True)} title="{escape(name)}" '
         f'style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
         f'<div class="uo-no" style="position:absolute;left:0;top:0;width:48px;text-align:right;white-space:nowrap;'
         f'font-family:{MONO};font-size:11px">{escape(tag_of(number, block.label))}</div>'
@@ -150,16 +170,17 @@ def _piece(page: Page, number: int, part: Grid | str, limits: Limits) -> str:
     block = page.blocks[number - 1]
     if not isinstance(part, str):
         part = part if limits.rows is None else last_rows(part, limits.rows)
-        return _table(part, limits.cells, f"doc.page({page.position}).tables[{table_index(page, number)}].df")
+        return _table(part, limits, f"doc.page({page.position}).tables[{table_index(page, number)}].df")
     shown = part[: limits.text]
     left = len(part) - len(shown)
     more = _note(f"{left:,} more characters: ", f"doc.page({page.position}).text") if left else ""
     family = label_style(block.label).family
     if family == "title":
-        return text_html(shown.lstrip("#").strip()) + more
+        return text_html(shown.lstrip("#").strip(), mathml=limits.mathml) + more
     if family == "code":
         return escape(shown) + more
-    return (_equation(shown) if block.label == "equation" else text_html(shown)) + more
+    draw = _equation if block.label == "equation" else text_html
+    return draw(shown, mathml=limits.mathml) + more
 
 
 def _note(words: str, line: str) -> str:
@@ -176,15 +197,15 @@ def _figure(block: Block, crop: str) -> str:
     )
 
 
-def _table(grid: Grid, most: int, line: str) -> str:
+def _table(grid: Grid, limits: Limits, line: str) -> str:
     right, head = numeric_columns(grid), head_rows(grid)
     rows: list[str] = []
     cells = 0
     for n, row in enumerate(grid.rows):
         cells += len(row)
-        if cells > most and rows:
+        if cells > limits.cells and rows:
             break
-        inner = "".join(_cell(cell, right, head=cell.header or n < head) for cell in row)
+        inner = "".join(_cell(cell, right, head=cell.header or n < head, mathml=limits.mathml) for cell in row)
         rows.append(f'<tr style="background-color:transparent;border-bottom:{HAIR}">{inner}</tr>')
     left = len(grid.rows) - len(rows)
     note = _note(f"{count(left, 'more row')}: ", line) if left else ""
@@ -195,7 +216,7 @@ def _table(grid: Grid, most: int, line: str) -> str:
     )
 
 
-def _cell(cell: Cell, right: set[int], *, head: bool) -> str:
+def _cell(cell: Cell, right: set[int], *, head: bool, mathml: bool) -> str:
     kind = "th" if cell.header else "td"
     spans = "".join(
         f' {name}="{number}"' for name, number in (("rowspan", cell.rowspan), ("colspan", cell.colspan)) if number > 1
@@ -207,5 +228,5 @@ def _cell(cell: Cell, right: set[int], *, head: bool) -> str:
     room = "min-width:110px" if len(text) > _SHORT_CELL else "" if head else "white-space:nowrap"
     weight = ";font-weight:600;vertical-align:bottom" if head else ""
     formulas = "\\(" in text or "\\[" in text or text.count("$") > 1
-    inner = text_html(text).replace("\n", "<br>") if formulas else cell.html
+    inner = text_html(text, mathml=mathml).replace("\n", "<br>") if formulas else cell.html
     return f'<{kind}{spans} style="padding:3px 7px;text-align:{side}{weight};{room}">{inner}</{kind}>'
