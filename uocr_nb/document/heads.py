@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from uocr_nb.document.model import COORD_MAX, Box
+from uocr_nb.document.page import COORD_MAX, Box
 
 __all__ = [
     "HEAD_LIMIT",

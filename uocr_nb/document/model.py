@@ -1,26 +1,39 @@
-"""The document, which holds the pages in order. Blocks and pages themselves are in `page`, and are named here too."""
+"""The document, which holds the pages in order. What it holds is in modules of its own, and is named here too."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document import registry
 from uocr_nb.document.doubts import Doubt, Doubts, doubtful
+from uocr_nb.document.edits import Edit, Edits
+from uocr_nb.document.handle import Handle
 from uocr_nb.document.page import COORD_MAX, Block, Box, Page, Status, Table, Try
-from uocr_nb.document.watching import Watcher, Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["COORD_MAX", "Block", "Box", "Document", "Doubt", "Doubts", "Page", "Status", "Table", "Try", "part_of"]
+__all__ = [
+    "COORD_MAX",
+    "Block",
+    "Box",
+    "Document",
+    "Doubt",
+    "Doubts",
+    "Edit",
+    "Edits",
+    "Page",
+    "Status",
+    "Table",
+    "Try",
+    "part_of",
+]
 
 
-class Document:
-    """The pages of one call, in order. A handle: `retry` puts new pages in place.
+class Document(Handle):
+    """The pages of one call, in order. A handle: `retry` and edits put new pages in place.
 
     Parameters
     ----------
@@ -32,6 +45,8 @@ class Document:
         How it shows itself: auto, view, figure, markdown, text or none.
     warnings : iterable of str
         What concerns the document as a whole, beside the warnings of its pages.
+    edits : iterable of Edit
+        The corrections that its pages carry, oldest first.
     """
 
     def __init__(
@@ -41,29 +56,15 @@ class Document:
         meta: dict[str, Any] | None = None,
         show: str = "auto",
         warnings: Iterable[str] = (),
+        edits: Iterable[Edit] = (),
     ) -> None:
-        self._lock = threading.RLock()
-        self._pages = [replace(page, position=n) for n, page in enumerate(pages, 1)]
-        self._warnings = list(warnings)
+        super().__init__(pages, warnings, edits)
         self.meta: dict[str, Any] = dict(meta or {})
         self.show = show
         self.shown_already: Callable[[], bool] | None = None
-        self._watchers = Watchers()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy has a lock of its own, and nobody watches it or has shown it yet.
-        with self._lock:
-            return self.__dict__ | {
-                "_pages": list(self._pages),
-                "_lock": None,
-                "_watchers": None,
-                "shown_already": None,
-            }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
-        self._watchers = Watchers()
+        return super().__getstate__() | {"shown_already": None}
 
     @classmethod
     def so_far(cls, pages: Iterable[Page], **options: Any) -> Document:
@@ -71,58 +72,6 @@ class Document:
         document = cls((), **options)
         document._pages = list(pages)
         return document
-
-    @property
-    def pages(self) -> list[Page]:
-        """The pages in order (a list of its own; from 0, as Python counts)."""
-        with self._lock:
-            return list(self._pages)
-
-    def page(self, position: int) -> Page:
-        """The page at `position`, from 1, as people count.
-
-        Raises
-        ------
-        IndexError
-            When there is no such page.
-        """
-        pages = self.pages
-        if not 1 <= position <= len(pages):
-            raise IndexError(f"There is no page {position}: the document has {len(pages)}.")
-        return pages[position - 1]
-
-    def put(self, page: Page) -> None:
-        """Put `page` in the place that its position names."""
-        with self._lock:
-            self._pages[page.position - 1] = page
-        self._watchers.tell(self, [page.position])
-
-    def spread(self, position: int, pages: Iterable[Page]) -> None:
-        """Put several pages in the place of one; those behind it move on."""
-        with self._lock:
-            whole = [*self._pages[: position - 1], *pages, *self._pages[position:]]
-            self._pages[:] = [replace(page, position=n) for n, page in enumerate(whole, 1)]
-        self._watchers.tell(self, range(position, len(whole) + 1))
-
-    def watch(self, callback: Watcher) -> Callable[[], None]:
-        """Have `callback` called whenever pages of this document change.
-
-        Parameters
-        ----------
-        callback : callable
-            Called as ``callback(document, positions)`` when the change is done, in the thread that made it. The object
-            of a bound method is not kept alive by it. What it raises does not reach who changed the document; it is
-            warned of once.
-
-        Returns
-        -------
-        callable
-            Without arguments; called, it ends the watching.
-        """
-        return self._watchers.add(callback)
-
-    def __len__(self) -> int:
-        return len(self._pages)
 
     @property
     def status(self) -> Counter[Status]:
@@ -178,9 +127,10 @@ class Document:
     def by_source(self) -> dict[str, Document]:
         """One document for each source, by name, in the order they were given."""
         groups: dict[str, list[Page]] = {}
-        for page in self.pages:
-            groups.setdefault(page.source, []).append(page)
-        return {name: part_of(self, pages) for name, pages in groups.items()}
+        with self._lock:  # so that pages and edits are those of one moment
+            for page in self.pages:
+                groups.setdefault(page.source, []).append(page)
+            return {name: part_of(self, pages) for name, pages in groups.items()}
 
     def save(self, path: str | Path, format: str | None = None) -> Path:  # noqa: A002 - promised name
         """Write the document; the ending of `path` decides the format unless `format` names it.
@@ -227,12 +177,14 @@ class Document:
         endpoint : Endpoint, str or list, optional
             Where; the current endpoint by default.
         pages : int or iterable of int, optional
-            Positions, from 1; by default those of all pages that are not ok.
+            Positions, from 1; by default those of all pages that are not ok and that nobody corrected.
 
         Notes
         -----
         A source that could not be opened stands as one page; when it can be opened now, all its pages take that place.
         What still cannot be read stays as it is, with its reason; nothing is raised for it.
+        A page with edits is read again only where `pages` names it. When the new answer is the better one, it takes the
+        place of the edits too, and a warning says so.
         """
         registry.call("retry", self, endpoint, pages)
         return self
@@ -265,9 +217,10 @@ _OF_THE_RUN = ("requests", "cached", "seconds", "cost")
 
 
 def part_of(document: Document, pages: Sequence[Page]) -> Document:
-    """A document of some of its pages, whose `meta` does not count what the other pages took."""
+    """A document of some of its pages with their edits, whose `meta` does not count what the other pages took."""
     tokens = [one.tokens for page in pages for one in page.tries or (page,) if one.tokens is not None]
     meta = document.meta | {name: None for name in _OF_THE_RUN if name in document.meta}
     if "tokens" in meta:
         meta["tokens"] = sum(tokens) if tokens else None
-    return Document(pages, meta=meta, show=document.show)
+    edits = document.edits.moved({page.position: n for n, page in enumerate(pages, 1)})
+    return Document(pages, meta=meta, show=document.show, edits=edits)

@@ -10,11 +10,11 @@ from inspect import ismethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uocr_nb.document.model import Document
+    from uocr_nb.document.handle import Handle
 
 __all__ = ["Watcher", "Watchers"]
 
-Watcher = Callable[["Document", tuple[int, ...]], Any]
+Watcher = Callable[[Any, tuple[int, ...]], Any]
 """Called with the document and the positions of its pages that changed, in order."""
 
 
@@ -51,7 +51,7 @@ class Watchers:
 
         return unwatch
 
-    def tell(self, document: Document, positions: Iterable[int]) -> None:
+    def tell(self, document: Handle, positions: Iterable[int]) -> None:
         """Call all of them. One that fails is warned of the first time, and the others are told all the same."""
         changed = tuple(sorted(set(positions)))
         with self._lock:
