@@ -8,10 +8,12 @@ import contextlib
 import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from uocr_nb.config import settings
 from uocr_nb.document import registry
+from uocr_nb.document.edits import not_read
 from uocr_nb.document.model import Document, Page, Status
 from uocr_nb.errors import SourceError
 from uocr_nb.reading.asking import recorded
@@ -264,10 +266,16 @@ def retry(
     """Ask again for pages of `document`, those that are not ok by default; the better reading of each stays in place.
 
     Kept answers are passed over. What it costs is added to the document's `meta`, and each reading to `Page.tries`.
+    What a person corrected is not lost unless `pages` names the page: it is not asked for, and the document says so.
     The `watcher` is called as `ocr` does it; `StopReading` leaves the pages that have been read again.
     """
     if pages is None:
+        edited = document.edits.per_page
         bad = [page for page in document.pages if page.status is not Status.OK]
+        for page in bad:
+            if edited[page.position]:
+                document.warn(not_read(page.position))
+        bad = [page for page in bad if not edited[page.position]]
     else:
         bad = [document.page(n) for n in dict.fromkeys([pages] if isinstance(pages, int) else pages)]
     known = [page for page in bad if page.origin is not None]
@@ -290,12 +298,11 @@ def retry(
     )
     items = items_again(document, known)
     run = Run(None, endpoint, options, items=items, spec=spec)
-    old = {item.position: document.page(item.position) for item in items}
     try:
         with contextlib.closing(_events(run)) as events:
             for new in events:
                 if new is not None:
-                    document.put(_better(old[new.position], new))
+                    document.settle(new.position, partial(_better, new=new, over_edits=pages is not None))
                 if watcher is not None:
                     watcher(run.progress(), run.tally.pages())
     finally:
@@ -307,9 +314,12 @@ def _max_tokens(document: Document) -> int | None:
     return document.meta.get("max_tokens") if document.meta.get("max_tokens_named") else None
 
 
-def _better(old: Page, new: Page) -> Page:
-    """The better of two readings, with both recorded where both came from an answer."""
-    kept = better(old, new)
+def _better(old: Page, edited: bool, *, new: Page, over_edits: bool) -> Page:  # noqa: FBT001 - as `Document.settle` asks
+    """The better of two readings, with both recorded where both came from an answer.
+
+    A page that was corrected while the new one was on its way stays, unless it was named.
+    """
+    kept = old if edited and not over_edits else better(old, new)
     readings = [page for page in (old, new) if page.raw or page.finish_reason]
     if len(readings) < len((old, new)):
         return kept
