@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Box, Page
     from uocr_nb.views.pictures import Pictures
 
-__all__ = ["Tag", "paper_html", "place_tags", "tag_width", "unread"]
+__all__ = ["Tag", "box_divs", "paper_html", "place_tags", "tag_width", "unread"]
 
 _NOMINAL = 333.0
 """Width in px of the picture in an output of 900 px; tags have a fixed size, so whether they fit depends on it."""
@@ -151,7 +151,7 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
         ratio = pictures.ratio if reading or page.size != (0, 0) else _NEVER_DRAWN
         tall = f"padding:{ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
-    layer = "".join([*_boxes(page, pictures.ratio, reading=reading), *_unread(page)])
+    layer = "".join([*box_divs(page, pictures.ratio, reading=reading).values(), *_unread(page)])
     return (
         '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
         f'margin:0 16px 14px 0;border:{HAIR}">'
@@ -160,13 +160,16 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
     )
 
 
-def _boxes(page: Page, ratio: float, *, reading: bool) -> list[str]:
+def box_divs(page: Page, ratio: float, *, reading: bool = False) -> dict[int, str]:
+    """Draw the boxes alone: number of the block -> HTML. `ratio` is height by width of the page."""
     boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
     # What is read last matters most while the page is being read.
     boxes = dict(list(boxes.items())[-_MAX_BOXES:] if reading else list(boxes.items())[:_MAX_BOXES])
     tags = place_tags(boxes, ratio) if len(boxes) <= _MAX_TAGS else {}
     written = len(page.blocks) if reading else 0
-    return [_box(page, number, box, tags.get(number), written=number == written) for number, box in boxes.items()]
+    return {
+        number: _box(page, number, box, tags.get(number), written=number == written) for number, box in boxes.items()
+    }
 
 
 def _percent(value: float) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Document, Page
 
-__all__ = ["block_marks", "document_marks", "page_marks", "states_of"]
+__all__ = ["block_marks", "document_facts", "document_marks", "page_marks", "states_of"]
 
 _LONGEST_NAME = 200
 _MOST_SOURCES = 400
@@ -28,7 +28,16 @@ _MOST_SOURCES = 400
 def document_marks(
     pages: Sequence[Page], doc: Document | None = None, *, total: int = 0, reading: Collection[int] = ()
 ) -> str:
-    """The attribute ``data-doc``: name, number of pages, a letter for the status of each, sources, mode and engine.
+    """The attribute ``data-doc``; arguments as in `document_facts`."""
+    made = document_facts(pages, doc, total=total, reading=reading)
+    text = json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f" data-doc='{quoted(text)}'"
+
+
+def document_facts(
+    pages: Sequence[Page], doc: Document | None = None, *, total: int = 0, reading: Collection[int] = ()
+) -> dict[str, Any]:
+    """Name, number of pages, a letter for the status of each, sources, mode, engine and number of edits.
 
     Parameters
     ----------
@@ -43,7 +52,7 @@ def document_marks(
     """
     meta: dict[str, Any] = doc.meta if doc is not None else {}
     told = {name: meta[name] if isinstance(meta.get(name), str) else None for name in ("mode", "engine")}
-    made = {
+    return {
         "name": _short(name_of(pages)) if pages else "",
         "total": max([total, *(page.position for page in pages)]),
         "status": states_of(pages, total=total, reading=reading),
@@ -51,8 +60,6 @@ def document_marks(
         **{name: value and _short(value) for name, value in told.items()},
         "edits": len(getattr(doc, "edits", ())),
     }
-    text = json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f" data-doc='{quoted(text)}'"
 
 
 def states_of(pages: Sequence[Page], *, total: int = 0, reading: Collection[int] = ()) -> str:
