@@ -94,6 +94,7 @@ _HOOKS = {
     "page_tables": "markup.tables:page_tables",
     "table_df": "markup.tables:table_df",
     "page_figure": "views.overlay:page_figure",
+    "pages_figure": "views.overlay:pages_figure",
     "page_plain": "views.plain:page_plain",
     "document_plain": "views.plain:document_plain",
     "page_bundle": "views.mime:page_bundle",

@@ -189,9 +189,31 @@ class Document(Handle):
         registry.call("retry", self, endpoint, pages)
         return self
 
-    def figure(self, position: int = 1, **options: Any) -> Any:
-        """A matplotlib figure of one page; see `Page.figure`."""
-        return self.page(position).figure(**options)
+    def figure(self, position: int = 1, *, pages: Iterable[int] | str | None = None, **options: Any) -> Any:
+        """A matplotlib figure of one page, or of several in a grid.
+
+        Parameters
+        ----------
+        position : int
+            Of the one page, from 1.
+        pages : iterable of int or str, optional
+            Positions of several pages, in the order they shall have, as numbers or as text (``"1-4,7"``, ``"all"``).
+        **options
+            columns : int, optional
+                Pages side by side; by default what suits their number.
+
+            All others as in `Page.figure`. `width` and `height` are those of the whole figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            As `Page.figure` gives.
+
+        Examples
+        --------
+        >>> doc.figure(pages="1-6", columns=3, codes=False).savefig("pages.pdf")   # doctest: +SKIP
+        """
+        return registry.call("pages_figure", self, position, pages, **options)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in sorted(self.status.items())) or "no pages"

@@ -10,6 +10,7 @@ from uocr_nb.document import registry
 from uocr_nb.document.halves import show_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from PIL.Image import Image
@@ -245,9 +246,51 @@ class Page:
         x1, y1, x2, y2 = pixels
         return self.image.crop((x1, y1, max(x2, x1 + 1), max(y2, y1 + 1)))
 
-    def figure(self, **options: Any) -> Any:
-        """A matplotlib figure of the page with its boxes; see `uocr_nb.draw_boxes` for the options."""
-        return registry.call("page_figure", self, **options)
+    def figure(self, labels: Iterable[str] | str | None = None, **options: Any) -> Any:
+        """A matplotlib figure of the page with its boxes, for papers and slides.
+
+        Parameters
+        ----------
+        labels : iterable of str or str, optional
+            Draw only blocks with these labels or families (``"table"``, ``"caption"``, ``"furniture"``); all when None.
+        **options
+            codes : bool, default True
+                Number and code beside each box.
+            order : str, optional
+                ``"numbers"`` puts the number of each block at its middle, ``"path"`` joins them by arrows as well.
+            title : str or bool, default False
+                A line above the page; True writes source and page.
+            width : float, default 7
+                Inches.
+            height : float, optional
+                Inches; the page is as wide as fits into both, and the figure no larger than the page needs. Without
+                it a page is at most 10 inches high.
+            dpi : float, default 150
+                Pixels an inch, in a notebook and in a saved PNG; in PDF and SVG those of the page image.
+            linewidth : float, default 1
+                Factor on the width of all lines.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            It shows itself as the value of a cell, and `savefig` writes PNG, PDF and SVG. pyplot does not know of it.
+
+        Raises
+        ------
+        OptionError
+            When a label is unknown and does not occur on the page, or a size cannot be used.
+
+        Warns
+        -----
+        UserWarning
+            When no font has a character, or when the page image is gone and blank paper is drawn.
+
+        Examples
+        --------
+        >>> doc.page(3).figure("table", dpi=300).savefig("table.png")   # doctest: +SKIP
+        >>> doc.page(3).figure(order="path", codes=False)               # doctest: +SKIP
+        """
+        return registry.call("page_figure", self, labels, **options)
 
     def __repr__(self) -> str:
         return f"<Page {self.position} of {show_bytes(self.source)}: {self.status}, {len(self.blocks)} blocks>"

@@ -1,80 +1,343 @@
-"""Boxes over the page by matplotlib, for papers and slides; by its objects alone, never by pyplot's global state."""
+"""Pages with their boxes by matplotlib, for papers and slides; by its objects alone, never by pyplot's global state."""
 
 from __future__ import annotations
 
 import io
+import math
+import warnings
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from uocr_nb.document.model import COORD_MAX
-from uocr_nb.errors import OptionError
-from uocr_nb.views.boxes import place_tags, unread
-from uocr_nb.views.labels import KNOWN, label_name, label_style, tag_of
+from uocr_nb.document.model import Status
+from uocr_nb.errors import OptionError, SourceError, UocrError
+from uocr_nb.sources import parse_pages
+from uocr_nb.views.artists import (
+    Sheet,
+    draw_box,
+    draw_order,
+    draw_page,
+    draw_tags,
+    draw_unread,
+    extent,
+)
+from uocr_nb.views.fonts import Lettering
+from uocr_nb.views.grid import MARGIN, Grid, columns_for, lay_out, positive
+from uocr_nb.views.labels import KNOWN, label_name, label_style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
-    from uocr_nb.document.model import Box, Page
-    from uocr_nb.views.labels import LabelStyle
+    from uocr_nb.document.model import Box, Document, Page
 
-__all__ = ["document_figure", "draw_boxes", "page_figure"]
+__all__ = ["document_figure", "draw_boxes", "page_figure", "pages_figure"]
 
-_LINES = {"solid": "-", "double": "-", "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}
+ORDERS = ("numbers", "path")
+
+_CAPTION, _TITLE = 0.2, 0.34
+"""Inches that the caption of a page and the title of the figure take."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the caller chose of how pages are drawn."""
+
+    labels: tuple[str, ...] | None = None
+    codes: bool = True
+    order: str | None = None
+    linewidth: float = 1.0
 
 
 def page_figure(
-    page: Page, labels: Iterable[str] | None = None, *, codes: bool = True, dpi: float = 150, width: float = 7.0
+    page: Page,
+    labels: Iterable[str] | str | None = None,
+    *,
+    codes: bool = True,
+    order: str | None = None,
+    title: str | bool = False,
+    width: float = 7.0,
+    height: float | None = None,
+    dpi: float = 150.0,
+    linewidth: float = 1.0,
 ) -> Figure:
-    """Draw the page with its boxes.
+    """Draw the page with its boxes; see `uocr_nb.Page.figure`."""
+    look = _Look(_wanted(labels), codes, _order(order), positive("linewidth", linewidth))
+    name = f"{page.source}, page {page.number}"
+    return _figure([page], look, title=_title(name, title), width=width, height=height, dpi=dpi)
+
+
+def pages_figure(
+    document: Document,
+    position: int = 1,
+    pages: Iterable[int] | str | None = None,
+    *,
+    labels: Iterable[str] | str | None = None,
+    codes: bool = True,
+    order: str | None = None,
+    title: str | bool = False,
+    columns: int | None = None,
+    width: float = 7.0,
+    height: float | None = None,
+    dpi: float = 150.0,
+    linewidth: float = 1.0,
+) -> Figure:
+    """Draw one page, or several in a grid; see `uocr_nb.Document.figure`."""
+    look = _Look(_wanted(labels), codes, _order(order), positive("linewidth", linewidth))
+    chosen = [document.page(position)] if pages is None else _positions(document, pages)
+    if pages is None:
+        name = f"{chosen[0].source}, page {chosen[0].number}"
+    else:
+        name = ", ".join(dict.fromkeys(page.source for page in chosen))
+    return _figure(
+        chosen,
+        look,
+        title=_title(name, title),
+        columns=columns or columns_for(len(chosen)),
+        captions=pages is not None,
+        width=width,
+        height=height,
+        dpi=dpi,
+    )
+
+
+def document_figure(pages: Sequence[Page], *, width: float = 7.0, dpi: float = 100.0) -> Figure:
+    """Draw pages under each other, as a document shows itself by ``--show figure``.
+
+    Raises
+    ------
+    SourceError
+        When not one of them has a picture.
+    """
+    return _figure(pages, _Look(), captions=len(pages) > 1, width=width, dpi=dpi, some_picture=True)
+
+
+def draw_boxes(
+    ax: Axes,
+    page: Page,
+    labels: Iterable[str] | str | None = None,
+    *,
+    codes: bool = True,
+    order: str | None = None,
+    linewidth: float = 1.0,
+    offset: tuple[float, float] = (0.0, 0.0),
+) -> Axes:
+    """Draw the boxes of `page` on matplotlib axes, in pixels of its page image.
+
+    Axes that hold no image get the page first, with the edge of the paper. On axes with an image nothing but the
+    boxes is drawn and the limits stay; if it is the whole page at another size, the boxes are scaled to it. What an
+    earlier call drew of the same blocks is replaced.
 
     Parameters
     ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
     page : Page
-        The page.
-    labels : iterable of str, optional
+        Whose boxes.
+    labels : iterable of str or str, optional
         Draw only blocks with these labels or families (``"table"``, ``"caption"``, ``"furniture"``); all when None.
     codes : bool
         Write number and code beside each box.
-    dpi : float
-        Dots per inch.
-    width : float
-        Inches.
+    order : str, optional
+        ``"numbers"`` puts the number of each block at its middle, ``"path"`` joins them by arrows as well.
+    linewidth : float
+        Factor on the width of all lines; 1 suits a page that fills a sheet of paper.
+    offset : tuple of float
+        Where the axes show a part of the page that was cut out: x and y of its top left corner, in pixels of the
+        page image.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        It shows itself in a notebook and has `savefig`.
+    matplotlib.axes.Axes
+        `ax`.
 
     Raises
     ------
     OptionError
         When a label is unknown and does not occur on the page.
-    SourceError
-        When the page image cannot be made again.
+
+    Examples
+    --------
+    >>> figure, ax = plt.subplots()                         # doctest: +SKIP
+    >>> uocr.draw_boxes(ax, doc.page(3), labels="table")    # doctest: +SKIP
+
+    A part of the page, with what stands on it:
+
+    >>> x, y, _, _ = page.blocks[4].pixels(page.size)       # doctest: +SKIP
+    >>> ax.imshow(page.crop(5))                             # doctest: +SKIP
+    >>> uocr.draw_boxes(ax, page, offset=(x, y))            # doctest: +SKIP
     """
-    return _figure([page], labels, codes=codes, dpi=dpi, width=width)
+    look = _Look(_wanted(labels), codes, _order(order), positive("linewidth", linewidth))
+    _check_labels([page], look.labels)
+    letters = Lettering()
+    if not ax.images:
+        picture, lost = _picture(page)
+        _tell_lost(lost)
+        draw_page(Sheet(ax, page, letters, linewidth=linewidth), picture)
+    _draw(ax, page, look, letters, offset)
+    letters.tell()
+    return ax
 
 
-def document_figure(pages: Sequence[Page], *, dpi: float = 100, width: float = 7.0) -> Figure:
-    """Several pages under each other."""
-    return _figure(pages, None, codes=True, dpi=dpi, width=width)
+def _draw(ax: Axes, page: Page, look: _Look, letters: Lettering, offset: tuple[float, float] = (0.0, 0.0)) -> None:
+    unit = _unit(ax, page) if offset == (0.0, 0.0) else 1.0
+    sheet = Sheet(ax, page, letters, -offset[0], -offset[1], unit, look.linewidth)
+    boxes = _chosen(page, look.labels)
+    for number, box in boxes.items():
+        draw_box(sheet, number, box)
+    draw_tags(sheet, boxes, codes=look.codes)
+    draw_unread(sheet)
+    draw_order(sheet, boxes, look.order)
 
 
-def _figure(pages: Sequence[Page], labels: Iterable[str] | None, *, codes: bool, dpi: float, width: float) -> Figure:
-    wanted = [labels] if isinstance(labels, str) else None if labels is None else list(labels)
-    heights = [width * max(page.size[1], 1) / max(page.size[0], 1) for page in pages]
-    figure: Figure = _figure_class()(figsize=(width, sum(heights)), dpi=dpi)
-    top = 1.0
-    for page, height in zip(pages, heights, strict=True):
-        share = height / sum(heights)
-        axes = figure.add_axes((0.0, top - share, 1.0, share))
-        top -= share
+def _unit(ax: Axes, page: Page) -> float:
+    """Units of the axes in a pixel of the page: not 1 where the axes hold the whole page at another size."""
+    if not ax.images:
+        return 1.0
+    (left, right, bottom, top), (width, height) = ax.images[0].get_extent(), extent(page)
+    wide, tall = abs(right - left), abs(bottom - top)
+    whole = max(abs(min(left, right)), abs(min(bottom, top))) <= 0.5 and min(wide, tall) > 0
+    return wide / width if whole and abs(wide / tall * height / width - 1) < 0.01 else 1.0
+
+
+def _chosen(page: Page, labels: tuple[str, ...] | None) -> dict[int, Box]:
+    boxes = {n: block.box for n, block in enumerate(page.blocks, 1) if block.box is not None}
+    if labels is None:
+        return boxes
+    return {n: box for n, box in boxes.items() if _names(page.blocks[n - 1].label) & set(labels)}
+
+
+def _names(label: str) -> set[str]:
+    return {label, label_name(label), label_style(label).family}
+
+
+def _check_labels(pages: Sequence[Page], labels: tuple[str, ...] | None) -> None:
+    """Refuse a label that nobody knows; one that only these pages have not is no mistake."""
+    there = sorted({block.label for page in pages for block in page.blocks})
+    unknown = sorted(set(labels or ()).difference(KNOWN, *map(_names, there)))
+    if unknown:
+        place = f"page {pages[0].position}" if len(pages) == 1 else f"these {len(pages):,} pages"
+        # One step that works wherever the call came from.
+        raise OptionError(
+            f"{unknown[0]!r} is no label of {place}.",
+            f"The labels there are: {', '.join(there) or 'none'}.",
+            f"doc.page({pages[0].position}).figure()",
+        )
+
+
+def _figure(
+    pages: Sequence[Page],
+    look: _Look,
+    *,
+    title: str = "",
+    columns: int = 1,
+    captions: bool = False,
+    width: float = 7.0,
+    height: float | None = None,
+    dpi: float = 150.0,
+    some_picture: bool = False,
+) -> Figure:
+    _check_labels(pages, look.labels)
+    grid = lay_out(
+        pages,
+        columns,
+        width=width,
+        height=height,
+        dpi=dpi,
+        title=_TITLE if title else 0.0,
+        caption=_CAPTION if captions else 0.0,
+    )
+    letters, lost = Lettering(), []
+    figure: Figure = _figure_class()(figsize=(grid.width, grid.height), dpi=dpi, facecolor="white")
+    if title:
+        _write(figure, grid, (MARGIN, grid.height - MARGIN), title, letters, size=11.0, room=grid.width - 2 * MARGIN)
+    seen = 0
+    for page, (left, top, wide, tall) in zip(pages, grid.places, strict=True):
+        if captions:
+            name = f"{page.position}" if page.status is Status.OK else f"{page.position}, {page.status}"
+            _write(figure, grid, (left, grid.height - top + _CAPTION), name, letters, size=8.0, room=wide)
+        place = (left, grid.height - top - tall, wide, tall)
+        axes = figure.add_axes(
+            (place[0] / grid.width, place[1] / grid.height, wide / grid.width, tall / grid.height), frameon=False
+        )
         axes.set_axis_off()
-        draw_boxes(axes, page, wanted, codes=codes)
+        # Twice as many pixels as the figure has, so that it may be saved finer and memory stays small all the same.
+        picture, reason = _picture(page, 2 * wide * dpi)
+        lost += reason
+        seen += picture is not None
+        draw_page(Sheet(axes, page, letters, linewidth=look.linewidth), picture)
+        _draw(axes, page, look, letters)
+    if some_picture and pages and not seen:
+        raise SourceError("No page has a picture.", lost[0][1] if lost else "", "doc.view()")
+    _tell_lost(lost)
+    letters.tell()
     return figure
+
+
+def _write(
+    figure: Figure,
+    grid: Grid,
+    place: tuple[float, float],
+    words: str,
+    letters: Lettering,
+    *,
+    size: float,
+    room: float,
+) -> None:
+    text, font = letters(words, weight="bold" if size > 9 else "normal")
+    most = max(int(room * 72 / (0.62 * size)), 4)
+    text = text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    x, y = place[0] / grid.width, place[1] / grid.height
+    figure.text(x, y, text, fontsize=size, color="#1b1f24", ha="left", va="top", **font)
+
+
+def _picture(page: Page, widest: float | None = None) -> tuple[Image | None, list[tuple[int, str]]]:
+    """The page image, no wider than `widest` pixels; or why a page that had one has none."""
+    try:
+        picture = page.image
+    except UocrError as error:
+        return None, [(page.position, error.reason)] if page.sha256 else []
+    if widest is not None and picture.width > widest:
+        wide = max(math.ceil(widest), 1)
+        picture = picture.resize((wide, max(round(picture.height * wide / picture.width), 1)), reducing_gap=2.0)
+    return picture, []
+
+
+def _tell_lost(lost: list[tuple[int, str]]) -> None:
+    if lost:
+        places = ", ".join(str(position) for position, _ in lost[:10]) + (" ..." if len(lost) > 10 else "")
+        pages = f"page {places} is" if len(lost) == 1 else f"pages {places} are"
+        what = "its picture is" if len(lost) == 1 else "their pictures are"
+        warnings.warn(
+            f"{pages.capitalize()} drawn as blank paper: {what} gone. {lost[0][1]}", UserWarning, stacklevel=4
+        )
+
+
+def _wanted(labels: Iterable[str] | str | None) -> tuple[str, ...] | None:
+    return None if labels is None else (labels,) if isinstance(labels, str) else tuple(labels)
+
+
+def _order(order: str | None) -> str | None:
+    if order is None or order in ORDERS:
+        return order
+    raise OptionError(
+        f"order={order!r} is not known.", "The reading order is shown by numbers or by a path.", 'order="path"'
+    )
+
+
+def _title(name: str, title: str | bool) -> str:  # noqa: FBT001 - as the caller gave it
+    return name if title is True else title or ""
+
+
+def _positions(document: Document, pages: Iterable[int] | str) -> list[Page]:
+    positions = parse_pages(pages, len(document)) if isinstance(pages, str) else list(pages)
+    chosen = [document.page(position) for position in positions]
+    if not chosen:
+        raise OptionError("There is no page to draw.", "`pages` is empty.", 'doc.figure(pages="1-4")')
+    return chosen
 
 
 @cache
@@ -86,152 +349,7 @@ def _figure_class() -> Any:
 
         def _repr_png_(self) -> bytes:
             out = io.BytesIO()
-            self.savefig(out, format="png")
+            self.savefig(out, format="png", dpi=self.dpi)
             return out.getvalue()
 
     return PageFigure
-
-
-def draw_boxes(
-    ax: Axes, page: Page, labels: Iterable[str] | None = None, *, codes: bool = True, linewidth: float = 1.0
-) -> Axes:
-    """Draw the boxes of `page` on matplotlib axes, in pixels of its page image.
-
-    The page image is drawn first if the axes hold none.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    page : Page
-        Whose boxes.
-    labels : iterable of str, optional
-        Draw only blocks with these labels or families.
-    codes : bool
-        Write number and code beside each box.
-    linewidth : float
-        Factor on the width of all lines.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        `ax`.
-    """
-    if not ax.images:
-        _draw_page(ax, page)
-    chosen = _chosen(page, labels)
-    ratio = page.size[1] / max(page.size[0], 1)
-    tags = place_tags(chosen, ratio) if codes else {}
-    for number, box in chosen.items():
-        style = label_style(page.blocks[number - 1].label)
-        _draw_box(ax, page, box, style, linewidth)
-        if number in tags:
-            _draw_tag(ax, page, number, tags[number].side)
-    for region in unread(page):
-        _draw_unread(ax, page, region)
-    return ax
-
-
-def _draw_page(ax: Axes, page: Page) -> None:
-    width, height = page.size
-    image = page.image
-    ax.imshow(image, extent=(0, width, height, 0), interpolation="antialiased", aspect="equal")
-    ax.set_xlim(0, width)
-    ax.set_ylim(height, 0)
-
-
-def _chosen(page: Page, labels: Iterable[str] | None) -> dict[int, Box]:
-    boxes = {n: block.box for n, block in enumerate(page.blocks, 1) if block.box is not None}
-    if labels is None:
-        return boxes
-    wanted = {labels} if isinstance(labels, str) else set(labels)
-    names = {
-        n: {block.label, label_name(block.label), label_style(block.label).family}
-        for n, block in enumerate(page.blocks, 1)
-    }
-    # A known label that this page has not is no mistake: figures are drawn page after page.
-    for label in sorted(wanted.difference(KNOWN, *names.values())):
-        raise OptionError(
-            f"{label!r} is no label of page {page.position}.",
-            f"Its labels are: {', '.join(sorted({block.label for block in page.blocks})) or 'none'}.",
-            f"doc.page({page.position}).figure()",
-        )
-    return {n: box for n, box in boxes.items() if names[n] & wanted}
-
-
-def _draw_box(ax: Axes, page: Page, box: Box, style: LabelStyle, linewidth: float) -> None:
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 - heavy
-
-    x1, y1, x2, y2 = _frame(page, box)
-    unit = page.size[0] / 520  # a point, about, when the page is as wide as a column of paper
-    outsets = (0.0, 2.4 * unit) if style.line == "double" else (unit,)
-    width = 1.0 if style.line == "double" else style.width
-    strength = 0.8 if style.family in ("text", "code") else 1.0
-    for n, out in enumerate(outsets):
-        ax.add_patch(
-            Rectangle(
-                (x1 - out, y1 - out),
-                x2 - x1 + 2 * out,
-                y2 - y1 + 2 * out,
-                linewidth=width * linewidth,
-                linestyle=_LINES[style.line],
-                edgecolor=(style.paper, strength),
-                facecolor=(style.paper, 0.06 if style.fill and not n else 0.0),
-            )
-        )
-
-
-def _frame(page: Page, box: Box) -> tuple[float, float, float, float]:
-    width, height = page.size
-    x1, y1, x2, y2 = box
-    return x1 / COORD_MAX * width, y1 / COORD_MAX * height, x2 / COORD_MAX * width, y2 / COORD_MAX * height
-
-
-def _draw_tag(ax: Axes, page: Page, number: int, side: str) -> None:
-    block = page.blocks[number - 1]
-    if block.box is None:
-        return
-    x1, y1, x2, _y2 = _frame(page, block.box)
-    ax.annotate(
-        tag_of(number, block.label),
-        (x2 if side == "corner" else x1, y1),
-        xytext={"left": (-5, 1), "inside": (1, -1)}.get(side, (-1, -1)),
-        textcoords="offset points",
-        ha="left" if side == "inside" else "right",
-        va="top",
-        fontsize=6.5,
-        family="monospace",
-        weight="bold",
-        color=label_style(block.label).paper,
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": (1, 1, 1, 0.85), "edgecolor": "none"},
-        annotation_clip=False,
-        parse_math=False,
-    )
-
-
-def _draw_unread(ax: Axes, page: Page, region: Box) -> None:
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 - heavy
-
-    x1, y1, x2, y2 = _frame(page, region)
-    ax.add_patch(
-        Rectangle(
-            (x1, y1),
-            x2 - x1,
-            y2 - y1,
-            facecolor=(1, 0.96, 0.88, 0.3),
-            edgecolor=("#8a5200", 0.35),
-            hatch="/",
-            linewidth=0,
-        )
-    )
-    ax.plot([x1, x2], [y1, y1], linestyle=(0, (4, 2)), linewidth=1, color="#8a5200")
-    ax.annotate(
-        "not read",
-        (x1, y2),
-        xytext=(8, 8),
-        textcoords="offset points",
-        fontsize=8,
-        weight="bold",
-        color="#8a5200",
-        bbox={"boxstyle": "square,pad=0.3", "facecolor": (1, 1, 1, 0.9), "edgecolor": "none"},
-    )
