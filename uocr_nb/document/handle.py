@@ -63,6 +63,11 @@ class Handle:
         with self._lock:
             return list(self._pages)
 
+    def pages_and_edits(self) -> tuple[list[Page], Edits]:
+        """The pages and the corrections that they carry, of one moment."""
+        with self._lock:
+            return list(self._pages), Edits(self._history.done)
+
     def page(self, position: int) -> Page:
         """The page at `position`, from 1, as people count.
 

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.halves import without_halves
-from uocr_nb.document.model import COORD_MAX, Block, Box, Document, Page, Status, Try
+from uocr_nb.document.model import Document, Page, Status, Try
 from uocr_nb.errors import MissingExtraError, OptionError, SourceError
+from uocr_nb.exports.blocks import block_data, block_of, edit_data, edit_of, number_of
 from uocr_nb.exports.images import embedded_file, image_data, origin_data, origin_of
 
 if TYPE_CHECKING:
@@ -59,13 +60,15 @@ def to_json(document: Document, *, images: str = "refer") -> str:
         raise OptionError(
             f"images={images!r} is not known.", "Page images are referred to or embedded.", 'images="embed"'
         )
+    pages, edits = document.pages_and_edits()
     whole = {
         "schema": SCHEMA,
         "version": VERSION,
         "meta": document.meta,
         "show": document.show,
         "warnings": document.own_warnings,
-        "pages": [_page_data(page, embed=images == "embed") for page in document.pages],
+        "edits": [edit_data(edit) for edit in edits],
+        "pages": [_page_data(page, embed=images == "embed") for page in pages],
     }
     return json.dumps(_plain(whole), ensure_ascii=False, indent=1, allow_nan=False)
 
@@ -87,15 +90,7 @@ def _page_data(page: Page, *, embed: bool) -> dict[str, Any]:
         "finish_reason": page.finish_reason,
         "tries": [{**asdict(one), "status": str(one.status)} for one in page.tries],
         "origin": origin_data(page),
-        "blocks": [
-            {
-                "label": b.label,
-                "text": b.text,
-                "box": None if b.box is None else list(b.box),
-                "confidence": b.confidence,
-            }
-            for b in page.blocks
-        ],
+        "blocks": [block_data(block) for block in page.blocks],
         "raw": page.raw,
     }
     if embed:
@@ -177,6 +172,7 @@ def from_json(text: str, *, base: Path | None = None) -> Document:
             meta=dict(whole.get("meta") or {}),
             show=str(whole.get("show", "auto")),
             warnings=[str(warning) for warning in whole.get("warnings", ())],
+            edits=[edit_of(edit) for edit in whole.get("edits", ())],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SourceError(
@@ -191,25 +187,21 @@ def _page(data: Mapping[str, Any], base: Path | None) -> Page:
         number=int(data["number"]),
         source=str(data["source"]),
         size=(int(width), int(height)),
-        blocks=tuple(_block(block) for block in data.get("blocks", ())),
+        blocks=tuple(block_of(block) for block in data.get("blocks", ())),
         status=Status(data["status"]),
         warnings=tuple(str(warning) for warning in data.get("warnings", ())),
         reason=str(data.get("reason", "")),
         raw=str(data.get("raw", "")),
-        dpi=_number(data.get("dpi")),
+        dpi=number_of(data.get("dpi")),
         sha256=str(data.get("sha256", "")),
         tokens=None if data.get("tokens") is None else int(data["tokens"]),
-        seconds=_number(data.get("seconds")),
+        seconds=number_of(data.get("seconds")),
         finish_reason=_text(data.get("finish_reason")),
         tries=tuple(_try(one) for one in data.get("tries", ())),
         name=str(data.get("name", "")),
         image_file=embedded_file(data.get("image")),
         origin=origin_of(data, base),
     )
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def _try(data: Mapping[str, Any]) -> Try:
@@ -221,23 +213,12 @@ def _try(data: Mapping[str, Any]) -> Try:
         prompt=_text(data.get("prompt")),
         raw=str(data.get("raw", "")),
         tokens=None if data.get("tokens") is None else int(data["tokens"]),
-        seconds=_number(data.get("seconds")),
+        seconds=number_of(data.get("seconds")),
     )
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def _block(data: Mapping[str, Any]) -> Block:
-    return Block(str(data["label"]), str(data["text"]), _box(data.get("box")), _number(data.get("confidence")))
-
-
-def _box(value: Any) -> Box | None:
-    if value is None:
-        return None
-    x1, y1, x2, y2 = (min(max(int(number), 0), COORD_MAX) for number in value)
-    return x1, y1, x2, y2
 
 
 def to_dataframe(document: Document) -> Any:
