@@ -81,6 +81,67 @@ def test_what_json_cannot_hold_is_written_as_it_can() -> None:
     assert again.meta == {"path": "x", "cost": None, "n": [1, 2]}
 
 
+def corrected() -> Document:
+    page = Page(1, 1, "a", (6, 8), (Block("text", "one", None, 0.25), Block("text", "two", (1, 2, 3, 4))))
+    return Document([page]).edit(1, 1, text="eins", label="title", box=(5, 6, 7, 8)).delete(1, 2)
+
+
+def test_edits_are_kept_and_can_still_be_undone(tmp_path: Path) -> None:
+    document = corrected()
+    document.edit(1, 1, text="undone").undo()
+    again = uocr_nb.load(document.save(tmp_path / "a.json"))
+    assert again.edits == document.edits
+    assert again.pages == document.pages
+    assert again.to_json() == document.to_json()
+    assert again.undo().undo().page(1).blocks == (
+        Block("text", "one", None, 0.25),
+        Block("text", "two", (1, 2, 3, 4)),
+    )
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt", "a.html"])
+def test_files_show_what_stands_after_the_edits(tmp_path: Path, name: str) -> None:
+    written = corrected().save(tmp_path / name).read_text(encoding="utf-8")
+    assert "eins" in written
+    assert "two" not in written
+
+
+def test_a_file_from_before_there_were_edits_is_read() -> None:
+    whole = json.loads(Document([Page(1, 1, "a", (1, 1))]).to_json())
+    assert whole.pop("edits") == []
+    assert Document.from_json(json.dumps(whole)).edits == []
+
+
+def test_blocks_that_somebody_changed_in_the_file_count_more_than_the_edits() -> None:
+    whole = json.loads(corrected().to_json())
+    whole["pages"][0]["blocks"][0]["text"] = "by hand"
+    again = Document.from_json(json.dumps(whole))
+    assert [block.text for block in again.page(1).blocks] == ["by hand"]
+    assert not again.edits
+    assert again.own_warnings[0].startswith("4 edits could not be kept")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"what": "moved"}, {"page": "x"}, {"what": "box", "after": [1, 2]}, {"what": "delete", "before": "one"}],
+)
+def test_a_strange_edit_is_refused(change: dict[str, object]) -> None:
+    whole = json.loads(corrected().to_json())
+    whole["edits"][0].update(change)
+    with pytest.raises(SourceError, match="cannot be read"):
+        Document.from_json(json.dumps(whole))
+
+
+@pytest.mark.parametrize("change", [{"page": 7}, {"page": 0}, {"block": 0}, {"block": 9}, {"block": -1}, {"step": 9}])
+def test_edits_of_a_file_never_break_the_document(change: dict[str, object]) -> None:
+    whole = json.loads(corrected().to_json())
+    whole["edits"][0].update(change)
+    again = Document.from_json(json.dumps(whole))
+    while again.edits:
+        again.undo()
+    assert again.page(1).blocks
+
+
 def picture(tmp_path: Path, colour: str = "white") -> Page:
     file = tmp_path / "page.png"
     Image.new("RGB", (60, 80), colour).save(file)
