@@ -93,10 +93,13 @@ const KEYS = [
 const NARROW = 640; // px of the output from which on one pane is shown
 const PITCH = 62; // px from one thumbnail to the next
 const MOST_MARKS = 2000;
+const MOST_BAD = 3; // pages that are not ok in the list above the view, before it is folded
 const LONGEST_SEARCHED = 200000; // characters of one text
 
 const STYLE = `
-.uo-root[data-on]>.uo-twin{display:none!important}
+.uo-root[data-on] .uo-twin{display:none!important}
+.uo-root[data-on] .uo-summary a{color:var(--uo-link)}
+.uo-chrome.uo-unfold{padding:0 14px;border-top:1px solid #8080805c}
 .uo-chrome,.uo-chrome *{box-sizing:border-box}
 .uo-chrome{position:relative;font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--uo-ink);background:var(--uo-ground);font-variant-numeric:tabular-nums;overflow:hidden;text-align:left;
   button,input,select,textarea{font:inherit;color:inherit;margin:0}
@@ -154,12 +157,11 @@ const STYLE = `
   .uo-actions button{padding:0 7px;font-weight:400}
   .uo-actions>span{color:var(--uo-soft);margin:0 4px 0 0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
   .uo-stand{position:relative;flex:1 1 0;min-height:0;display:flex}
-  .uo-mat{flex:1 1 0;min-width:0;overflow:auto;padding:16px;background:var(--uo-mat)}
+  .uo-mat{isolation:isolate;flex:1 1 0;min-width:0;overflow:auto;padding:16px;background:var(--uo-mat)}
   .uo-mat .uo-paper{float:none!important;width:100%!important;max-width:none!important;min-width:0!important;margin:0!important;border:1px solid var(--uo-line)!important;box-shadow:0 1px 4px #00000024}
-  .uo-zoom{position:absolute;right:10px;bottom:10px;display:flex;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:4px}
+  .uo-zoom{position:absolute;z-index:1;right:10px;bottom:10px;display:flex;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:4px}
   .uo-zoom button{color:var(--uo-soft);font-weight:400}
   .uo-box{cursor:pointer;outline-offset:2px!important}
-  .uo-box.uo-hot,.uo-box.uo-sel{z-index:2}
   .uo-box:is(.uo-hot,.uo-sel)::after{content:"";position:absolute;inset:-2px;border:2px solid var(--p);box-shadow:0 0 0 1.5px #fff;background:color-mix(in srgb,var(--p) 11%,transparent);pointer-events:none}
   .uo-box:is(.uo-hot,.uo-sel)>.uo-tag{background-color:var(--p)!important;color:#fff!important;z-index:3}
   .uo-plain .uo-box:not(.uo-hot,.uo-sel)>.uo-tag{display:none}
@@ -207,7 +209,8 @@ const STYLE = `
   .uo-film .uo-warn .uo-count,.uo-film .uo-error .uo-count,.uo-film .uo-accent .uo-count{font-weight:600;color:inherit}
   .uo-film .uo-warn{color:var(--uo-warn)}.uo-film .uo-error{color:var(--uo-error)}.uo-film .uo-accent{color:var(--uo-accent)}
   .uo-foot{display:flex;align-items:center;gap:12px;min-height:28px;padding:0 6px 0 12px;border-top:1px solid var(--uo-hair);background:var(--uo-second);color:var(--uo-soft);overflow:hidden;white-space:nowrap}
-  .uo-foot button{height:24px;padding:0 6px;font-weight:400;margin:0 -4px}
+  .uo-foot button{flex:none;height:24px;padding:0 6px;font-weight:400;margin:0 -4px;gap:4px}
+  .uo-foot .uo-spring{flex:1 0 0}
   .uo-foot .uo-sep{align-self:center;height:14px;border-left:1px solid var(--uo-line)}
   .uo-menu,.uo-sheet-keys{position:absolute;z-index:9;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:6px}
   .uo-menu{top:36px;right:8px;min-width:190px;padding:4px}
@@ -232,7 +235,7 @@ const STYLE = `
   .uo-tabs{order:1}.uo-chips{order:2}.uo-stand,.uo-text{order:3;flex:none;height:var(--uo-tall,480px)}
   .uo-mat{padding:12px}
   &[data-tab=page] .uo-text,&:not([data-tab=page]) :is(.uo-stand,.uo-chips){display:none}
-  .uo-actions span,.uo-foot code,.uo-foot .uo-keys,.uo-fade{display:none}
+  .uo-actions span,.uo-foot code,.uo-foot .uo-sep,.uo-foot .uo-word,.uo-foot .uo-keys,.uo-foot>span:nth-child(n+3):not(.uo-spring),.uo-fade{display:none}
   .uo-tabs button:not([role=tab]){padding:0 5px}
   .uo-tabs .uo-actions button:not(.uo-worded)>span{display:none}
   &[data-tab=page] .uo-actions{display:none}
@@ -244,8 +247,8 @@ const STYLE = `
 @keyframes uo-turn{to{transform:rotate(1turn)}}
 @media (prefers-reduced-motion:reduce){.uo-chrome *{transition:none!important;animation:none!important}}
 @media print{
-  .uo-root[data-on]>.uo-twin{display:block!important}
-  .uo-root>.uo-chrome{display:none!important}
+  .uo-root[data-on] .uo-twin{display:block!important}
+  .uo-root .uo-chrome{display:none!important}
   details.uo-page::details-content{display:block;content-visibility:visible;height:auto;opacity:1}
 }
 ${Object.entries(FAMILIES).map(([name, [paper, , line]]) => `.uo-chrome [data-f=${name}]{--p:${paper};--c:var(--uo-f-${name});--b:${line}}`).join("\n")}
@@ -336,6 +339,7 @@ function paint(chrome) {
   chrome.toggleAttribute("data-dark", dark === 1);
   chrome.style.setProperty("--uo-strength", dark ? "14%" : "9%");
   for (const [name, pair] of Object.entries(INKS)) chrome.style.setProperty(`--uo-${name}`, pair[dark]);
+  chrome.parentElement?.style.setProperty("--uo-link", INKS.accent[dark]);
   chrome.style.setProperty("--uo-ground", `var(--jp-layout-color0,${INKS.ground[dark]})`);
   for (const [name, pair] of Object.entries(FAMILIES)) chrome.style.setProperty(`--uo-f-${name}`, pair[dark]);
 }
@@ -548,11 +552,11 @@ function mount(root, source) {
     // Lab and Notebook listen before the view does: `x` would cut the cell.
     to.dataset.lmSuppressShortcuts = "true";
     setFormulas(to);
-    const bad = /[^orw]/.test(ui.doc?.status || "");
     for (const child of to.children) {
-      const kept = child === ui.chrome || child.tagName === "SCRIPT" || (bad && ui.doc.total > 1 && child.classList.contains("uo-summary"));
+      const kept = child.classList.contains("uo-chrome") || child.tagName === "SCRIPT" || child.classList.contains("uo-summary");
       child.classList.toggle("uo-twin", !kept);
     }
+    summary();
     if (!to.dataset.links) to.addEventListener("click", linked);
     to.dataset.links = "1";
     const script = to.querySelector(":scope > script");
@@ -673,6 +677,9 @@ function mount(root, source) {
       box.removeAttribute("title");
       box.tabIndex = -1;
     }
+    // A small box over a large one is the one that is pointed at.
+    const area = (box) => Number.parseFloat(box.style.width) * Number.parseFloat(box.style.height);
+    [...ui.current.boxes.values()].sort((a, b) => area(b) - area(a)).forEach((box, i) => (box.style.zIndex = i + 1));
     for (const row of node.querySelectorAll(".uo-pane .uo-row")) dressRow(row);
     tabStops();
   }
@@ -1105,6 +1112,8 @@ function mount(root, source) {
     const strikesHere = [...el.mat.querySelectorAll(".uo-strike")];
     strikesHere.forEach((strike) => strike.classList.toggle("uo-now", Number(strike.dataset.i) === at));
     const now = all[at];
+    // A hit in what is filtered out is shown, with all the rest.
+    if (now?.closest(".uo-off")) showAll();
     if (now && wanted) intoSight(el.text, now);
     const strike = strikesHere.find((one) => Number(one.dataset.i) === at);
     if (strike) intoSight(el.mat, strike);
@@ -1199,8 +1208,8 @@ function mount(root, source) {
     for (let t = first; t <= last; t += 1) thumb(t);
     for (const made of el.reel.children) {
       const here = Number(made.dataset.t) === p;
-      made.toggleAttribute("aria-current", here);
       if (here) made.setAttribute("aria-current", "page");
+      else made.removeAttribute("aria-current");
       made.tabIndex = here ? 0 : -1;
     }
     if (!el.reel.querySelector("[tabindex='0']") && el.reel.firstChild) el.reel.firstChild.tabIndex = 0;
@@ -1251,7 +1260,8 @@ function mount(root, source) {
       .map(([l, count]) => {
         const [word, , path] = STATUS[l];
         const said = l === "r" ? "being read" : word;
-        const made = button(`${number(count)} ${said}`, () => nextOf(l), { shape: path, kind: l === "o" || l === "w" ? "" : `uo-${toneOf(l)}`, title: `Go to the next page that is ${l === "r" ? "being read" : word}` });
+        const made = button(number(count), () => nextOf(l), { shape: path, kind: l === "o" || l === "w" ? "" : `uo-${toneOf(l)}`, title: `Go to the next page that is ${said}`, name: `${counted(count, "page")} ${said}: go to the next` });
+        made.append(make("span", { class: "uo-word" }, said));
         if (l === "o") made.firstChild.setAttribute("class", "uo-good");
         return made;
       });
@@ -1431,16 +1441,29 @@ function mount(root, source) {
   function update(doc) {
     if (!doc) return;
     ui.doc = doc;
-    if (ui.root) attachTwin();
+    if (ui.root) summary();
     header();
     foot();
     film();
   }
 
-  function attachTwin() {
-    const bad = /[^orw]/.test(ui.doc.status || "");
-    const summary = ui.root.querySelector(":scope > .uo-summary");
-    summary?.classList.toggle("uo-twin", !(bad && ui.doc.total > 1));
+  // What is above the view: the summary, where something is not ok; a long list in it is folded.
+  function summary() {
+    const bad = ui.doc.total > 1 && /[^orw]/.test(ui.doc.status || "");
+    const node = ui.root.querySelector(":scope > .uo-summary");
+    node?.classList.toggle("uo-twin", !bad);
+    if (!bad || !node || node.dataset.folded) return;
+    const rows = [...node.children].slice(1, -1);
+    if (rows.length <= MOST_BAD) return;
+    node.dataset.folded = "1";
+    const rest = rows.slice(MOST_BAD);
+    for (const row of rest) row.classList.add("uo-twin");
+    const more = make("div", { class: "uo-chrome uo-unfold" }, button(`Show ${number(rest.length)} more`, () => {
+      for (const row of rest) row.classList.remove("uo-twin");
+      more.remove();
+    }, { kind: "uo-link" }));
+    paint(more);
+    rows.at(-1).after(more);
   }
 
   function destroy() {
@@ -1450,7 +1473,8 @@ function mount(root, source) {
     if (!ui.root) return;
     delete ui.root.dataset.on;
     delete ui.root.dataset.lmSuppressShortcuts;
-    for (const child of ui.root.children) child.classList.remove("uo-twin");
+    for (const node of ui.root.querySelectorAll(".uo-twin")) node.classList.remove("uo-twin");
+    ui.root.querySelector(".uo-unfold")?.remove();
   }
 
   Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
