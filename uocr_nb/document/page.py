@@ -254,8 +254,8 @@ class Page:
         labels : iterable of str or str, optional
             Draw only blocks with these labels or families (``"table"``, ``"caption"``, ``"furniture"``); all when None.
         **options
-            codes : bool, default True
-                Number and code beside each box.
+            codes : bool, optional
+                Number and code beside each box; by default where the page is at least two inches wide.
             order : str, optional
                 ``"numbers"`` puts the number of each block at its middle, ``"path"`` joins them by arrows as well.
             title : str or bool, default False

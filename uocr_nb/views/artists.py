@@ -27,12 +27,21 @@ PAPER = (707, 1000)
 
 EDGE = "#868d95"
 _WARNING = "#8a5200"
+_TOP = 12
+"""Thousandths of the page above a box in which no tag has room."""
+
 _LINES: dict[str, Any] = {"solid": "-", "double": "-", "dashed": (0, (4, 2)), "dotted": (0, (1, 1.5))}
 _PAGE_POINTS = 504.0
 """Width in points of a page as it fills a sheet of paper; line widths and letters are made for it."""
 
+_READABLE = 144.0
+"""Width in points of a page whose tags can be read."""
+
 _NOMINAL = 333.0
-"""Width in px of the page for which `place_tags` decides, with letters of 10 px."""
+"""Width in px of the page for which `place_tags` decides."""
+
+_LETTER = 10.0
+"""Size in px of letters there."""
 
 
 def extent(page: Page) -> tuple[int, int]:
@@ -101,7 +110,7 @@ class Sheet:
     def size(self) -> float:
         """Of letters, in points: as large as the margin of a small page has room for."""
         points = self.points
-        return max(min(6.5, 0.03 * points), 6.5 * points / _PAGE_POINTS)
+        return max(min(6.0, 0.026 * points), 6.0 * points / _PAGE_POINTS)
 
     def name(self, what: str) -> str:
         """The label of an artist; one that begins so stands in no legend."""
@@ -131,9 +140,14 @@ def draw_page(sheet: Sheet, picture: Any) -> None:
     """
     width, height = extent(sheet.page)
     drawn = sheet.clear("paper")
-    whole = sheet.frame((0, 0, COORD_MAX, COORD_MAX))
     sheet.rectangle(
-        whole, "paper", facecolor="white", edgecolor=EDGE, linewidth=0.6 * sheet.linewidth, clip_on=False, zorder=-1
+        sheet.frame((0, 0, COORD_MAX, COORD_MAX)),
+        "paper",
+        facecolor="white" if picture is None else "none",
+        edgecolor=EDGE,
+        linewidth=0.6 * sheet.linewidth,
+        clip_on=False,
+        zorder=0.5,
     )
     if drawn:
         return
@@ -187,19 +201,24 @@ def draw_box(sheet: Sheet, number: int, box: Box) -> None:
         )
 
 
-def draw_tags(sheet: Sheet, boxes: dict[int, Box], *, codes: bool) -> None:
-    """Write number and code beside each box, where there is room."""
+def draw_tags(sheet: Sheet, boxes: dict[int, Box], *, codes: bool | None) -> None:
+    """Write number and code beside each box; where nobody chose, on pages that are large enough to read them."""
+    codes = sheet.points >= _READABLE if codes is None else codes
     width, height = extent(sheet.page)
-    nominal = sheet.points / sheet.size * 10 / _NOMINAL
+    nominal = sheet.points / sheet.size * _LETTER / _NOMINAL
     larger = {n: _times(box, nominal) for n, box in boxes.items()} if codes else {}
     tags = place_tags(larger, height / width)
     for number, box in boxes.items():
         sheet.clear(f"tag {number}")
         seen = sheet.seen(box)
-        if number in tags and seen is not None:
-            inside = seen[0] > sheet.frame(box)[0]
-            side = "inside" if inside else tags[number].side
-            _write_tag(sheet, number, seen, side, tags[number].down * sheet.size / 10)
+        if number not in tags or seen is None:
+            continue
+        # Where the margin has no room, a tag on top of its box hides less than one inside it.
+        room = (seen[0] - min(sheet.ax.get_xlim())) / extent(sheet.page)[0] / sheet.unit * sheet.points
+        side = "inside" if room < sheet.size * 0.62 * len(tag_of(number, "xx")) else tags[number].side
+        if side == "inside":
+            side = "inside" if box[1] < _TOP else "above"
+        _write_tag(sheet, number, seen, side, tags[number].down * sheet.size / _LETTER)
 
 
 def _times(box: Box, factor: float) -> Box:
@@ -211,15 +230,16 @@ def _write_tag(sheet: Sheet, number: int, seen: tuple[float, float, float, float
     label = sheet.page.blocks[number - 1].label
     style: LabelStyle = label_style(label)
     text, font = sheet.letters(tag_of(number, label), MONO, "bold")
-    across, up = {"left": (-4.0, 0.6), "inside": (1.2, -1.2)}.get(side, (-1.2, -1.2))
-    rel = sheet.size / 6.5
+    across, up = {"left": (-2.6, 0.4), "above": (0.0, 0.8), "inside": (1.2, -1.2)}.get(side, (-1.2, -1.2))
+    rel = sheet.size / 6
+    down = 0.0 if side == "above" else down
     sheet.ax.annotate(
         text,
         (seen[2] if side == "corner" else seen[0], seen[1]),
         xytext=(across * rel, up * rel - down),
         textcoords="offset points",
-        ha="left" if side == "inside" else "right",
-        va="top",
+        ha="left" if side in ("inside", "above") else "right",
+        va="bottom" if side == "above" else "top",
         fontsize=sheet.size,
         color=style.paper,
         bbox={"boxstyle": "square,pad=0.1", "facecolor": (1, 1, 1, 0.85), "edgecolor": "none"},
@@ -277,7 +297,7 @@ def _draw_path(sheet: Sheet, middles: list[tuple[float, float]]) -> None:
                 shrinkA=0,
                 shrinkB=1.0 * size,
                 linewidth=1.3 * sheet.scale,
-                color=("#1565c0", 0.85),
+                color=("#1565c0", 0.7),
                 label=sheet.name("order"),
                 zorder=5,
             )
@@ -290,9 +310,10 @@ def draw_unread(sheet: Sheet) -> None:
     page = sheet.page
     regions = [seen for region in unread(page) if (seen := sheet.seen(region)) is not None]
     size = max(1.25 * sheet.size, 5.0)
+    hatch = "/" if sheet.points > 300 else "//"
     for n, (x1, y1, x2, y2) in enumerate(regions):
         ground, line = (1, 0.96, 0.88, 0.3), (_WARNING, 0.35)
-        sheet.rectangle((x1, y1, x2, y2), "not read", facecolor=ground, edgecolor=line, hatch="/", linewidth=0)
+        sheet.rectangle((x1, y1, x2, y2), "not read", facecolor=ground, edgecolor=line, hatch=hatch, linewidth=0)
         sheet.ax.add_line(_line((x1, x2), (y1, y1), sheet))
         if n < len(regions) - 1:
             continue

@@ -5,14 +5,13 @@ What no font can draw is replaced here, so that there is one warning in plain wo
 
 from __future__ import annotations
 
-import sys
 import threading
 import unicodedata
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from uocr_nb.document.halves import show_bytes
+from uocr_nb.support.warn import warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,11 +87,9 @@ class Lettering:
         _told.update(new)
         scripts = ", ".join(dict.fromkeys(_script(char) for char in new[:_SHOWN]))
         more = f" and {len(new) - _SHOWN:,} more" if len(new) > _SHOWN else ""
-        warnings.warn(
+        warn_user(
             f"No font on this machine has {' '.join(new[:_SHOWN])}{more} ({scripts}); {MISSING} is drawn instead. "
-            "Next: install a font for that script, a Noto font for instance, and restart the kernel.",
-            UserWarning,
-            stacklevel=_level_outside(),
+            "Next: install a font for that script, a Noto font for instance, and restart the kernel."
         )
 
 
@@ -122,14 +119,6 @@ def _turns(char: str) -> bool:
 def _script(char: str) -> str:
     """The first word of a character's name, which is nearly always its script."""
     return unicodedata.name(char, f"U+{ord(char):04X}").split()[0].capitalize()
-
-
-def _level_outside() -> int:
-    """The `stacklevel` of the line that is not ours."""
-    frame, level = sys._getframe(1), 1  # noqa: SLF001 - as warnings.warn counts
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("uocr_nb"):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _homes_of(text: str, family: str, weight: str) -> dict[str, str | None]:

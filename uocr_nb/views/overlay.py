@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uocr_nb.document.model import Status
 from uocr_nb.errors import OptionError, SourceError, UocrError
 from uocr_nb.sources import parse_pages
+from uocr_nb.support.warn import warn_user
 from uocr_nb.views.artists import (
     Sheet,
     draw_box,
@@ -23,7 +23,7 @@ from uocr_nb.views.artists import (
 )
 from uocr_nb.views.fonts import Lettering
 from uocr_nb.views.grid import MARGIN, Grid, columns_for, lay_out, positive
-from uocr_nb.views.labels import KNOWN, label_name, label_style
+from uocr_nb.views.labels import KNOWN, label_name, label_style, status_hue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["document_figure", "draw_boxes", "page_figure", "pages_figure"]
 
+INK = "#1b1f24"
 ORDERS = ("numbers", "path")
 
 _CAPTION, _TITLE = 0.2, 0.34
@@ -47,7 +48,7 @@ class _Look:
     """What the caller chose of how pages are drawn."""
 
     labels: tuple[str, ...] | None = None
-    codes: bool = True
+    codes: bool | None = None
     order: str | None = None
     linewidth: float = 1.0
 
@@ -56,7 +57,7 @@ def page_figure(
     page: Page,
     labels: Iterable[str] | str | None = None,
     *,
-    codes: bool = True,
+    codes: bool | None = None,
     order: str | None = None,
     title: str | bool = False,
     width: float = 7.0,
@@ -76,7 +77,7 @@ def pages_figure(
     pages: Iterable[int] | str | None = None,
     *,
     labels: Iterable[str] | str | None = None,
-    codes: bool = True,
+    codes: bool | None = None,
     order: str | None = None,
     title: str | bool = False,
     columns: int | None = None,
@@ -120,7 +121,7 @@ def draw_boxes(
     page: Page,
     labels: Iterable[str] | str | None = None,
     *,
-    codes: bool = True,
+    codes: bool | None = None,
     order: str | None = None,
     linewidth: float = 1.0,
     offset: tuple[float, float] = (0.0, 0.0),
@@ -139,8 +140,8 @@ def draw_boxes(
         Whose boxes.
     labels : iterable of str or str, optional
         Draw only blocks with these labels or families (``"table"``, ``"caption"``, ``"furniture"``); all when None.
-    codes : bool
-        Write number and code beside each box.
+    codes : bool, optional
+        Write number and code beside each box; by default where the page is at least two inches wide.
     order : str, optional
         ``"numbers"`` puts the number of each block at its middle, ``"path"`` joins them by arrows as well.
     linewidth : float
@@ -258,11 +259,11 @@ def _figure(
     for page, (left, top, wide, tall) in zip(pages, grid.places, strict=True):
         if captions:
             name = f"{page.position}" if page.status is Status.OK else f"{page.position}, {page.status}"
-            _write(figure, grid, (left, grid.height - top + _CAPTION), name, letters, size=8.0, room=wide)
-        place = (left, grid.height - top - tall, wide, tall)
-        axes = figure.add_axes(
-            (place[0] / grid.width, place[1] / grid.height, wide / grid.width, tall / grid.height), frameon=False
-        )
+            place = (left, grid.height - top + _CAPTION)
+            hue = INK if page.status is Status.OK else status_hue(page.status)
+            _write(figure, grid, place, name, letters, size=8.0, room=wide, colour=hue)
+        shares = (left / grid.width, 1 - (top + tall) / grid.height, wide / grid.width, tall / grid.height)
+        axes = figure.add_axes(shares, frameon=False)
         axes.set_axis_off()
         # Twice as many pixels as the figure has, so that it may be saved finer and memory stays small all the same.
         picture, reason = _picture(page, 2 * wide * dpi)
@@ -286,12 +287,13 @@ def _write(
     *,
     size: float,
     room: float,
+    colour: str = INK,
 ) -> None:
     text, font = letters(words, weight="bold" if size > 9 else "normal")
     most = max(int(room * 72 / (0.62 * size)), 4)
     text = text if len(text) <= most else text[: most - 1].rstrip() + "…"
     x, y = place[0] / grid.width, place[1] / grid.height
-    figure.text(x, y, text, fontsize=size, color="#1b1f24", ha="left", va="top", **font)
+    figure.text(x, y, text, fontsize=size, color=colour, ha="left", va="top", **font)
 
 
 def _picture(page: Page, widest: float | None = None) -> tuple[Image | None, list[tuple[int, str]]]:
@@ -311,9 +313,7 @@ def _tell_lost(lost: list[tuple[int, str]]) -> None:
         places = ", ".join(str(position) for position, _ in lost[:10]) + (" ..." if len(lost) > 10 else "")
         pages = f"page {places} is" if len(lost) == 1 else f"pages {places} are"
         what = "its picture is" if len(lost) == 1 else "their pictures are"
-        warnings.warn(
-            f"{pages.capitalize()} drawn as blank paper: {what} gone. {lost[0][1]}", UserWarning, stacklevel=4
-        )
+        warn_user(f"{pages.capitalize()} drawn as blank paper: {what} gone. {lost[0][1]}")
 
 
 def _wanted(labels: Iterable[str] | str | None) -> tuple[str, ...] | None:
