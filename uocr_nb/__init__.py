@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from uocr_nb.serving.start import aserve, endpoints, serve
     from uocr_nb.views.overlay import draw_boxes
     from uocr_nb.views.serve_panel import panel
+    from uocr_nb.views.viewer import selected
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _HOME = {
     "draw_boxes": "views.overlay",
     "load": "exports",
     "panel": "views.serve_panel",
+    "selected": "views.viewer",
 }
 """Public name -> the room it lives in."""
 
@@ -83,6 +85,7 @@ __all__ = [
     "panel",
     "parse",
     "register_engine",
+    "selected",
     "serve",
 ]
 
@@ -105,6 +108,7 @@ _HOOKS = {
     "to_dataframe": "exports.data:to_dataframe",
     "to_html": "exports.html:to_html",
     "retry": "reading.pipeline:retry",
+    "view": "views.viewer:view",
     "watcher": "views.watch:watcher",
 }
 """What a document can do through the rooms above it: hook -> room and function, imported when it is called."""

@@ -189,6 +189,22 @@ class Document(Handle):
         registry.call("retry", self, endpoint, pages)
         return self
 
+    def view(self, page: int | None = None) -> Any:
+        """Show the document as a full view in the notebook: all pages on demand, selection, corrections.
+
+        Parameters
+        ----------
+        page : int, optional
+            Position of the page that it opens at, from 1.
+
+        Returns
+        -------
+        View
+            With `selected`, `on_select` and `close`. Without a notebook the plain form is printed, and the view is
+            closed.
+        """
+        return registry.call("view", self, page)
+
     def figure(self, position: int = 1, *, pages: Iterable[int] | str | None = None, **options: Any) -> Any:
         """A matplotlib figure of one page, or of several in a grid.
 

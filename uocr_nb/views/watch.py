@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Page
     from uocr_nb.reading.progress import Progress
 
-__all__ = ["Terminal", "watcher"]
+__all__ = ["Terminal", "in_kernel", "watcher"]
 
 
 _LEAST_WAIT = 0.4
@@ -77,15 +77,16 @@ class _Notebook:
 
 def watcher(*, demanded: bool) -> Any:
     """Make what shows the progress here: a line in a notebook or on a terminal, else nothing unless it was demanded."""
-    if _in_kernel():
+    if in_kernel() is not None:
         return _Notebook()
     if demanded or sys.stderr.isatty():
         return Terminal()
     return _silent
 
 
-def _in_kernel() -> bool:
+def in_kernel() -> Any:
+    """The shell of the notebook that this runs in; None where it runs in none."""
     # IPython is looked up, not imported: where it is not loaded, nobody is in a notebook.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    return shell if shell is not None and hasattr(shell, "kernel") else None

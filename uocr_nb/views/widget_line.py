@@ -7,7 +7,9 @@ and handed on, so whoever takes it does no work there.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ class WidgetLine:
         self._widget = widget
         self._take = take
         self._lock = threading.RLock()
-        self.heard = 0
-        """How many messages have come."""
+        self.heard = False
+        """Whether a message has ever come."""
+        self.heard_at = -math.inf
+        """When one came last, by the monotonic clock."""
         comm = getattr(widget, "comm", None)
         if comm is not None and hasattr(comm, "_reply_subshell_for"):
             # ipykernel 7.4 hands a message to the shell that wrote on the comm last; that is the one of the busy cell,
@@ -44,6 +48,10 @@ class WidgetLine:
     def open(self) -> bool:
         """Whether anything still goes through."""
         return getattr(self._widget, "comm", None) is not None
+
+    def get(self, name: str) -> Any:
+        """What was pushed last under `name`."""
+        return getattr(self._widget, name)
 
     def push(self, **state: Any) -> None:
         """Send what has changed."""
@@ -66,7 +74,7 @@ class WidgetLine:
     def _arrived(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if not isinstance(content, dict):
             return
-        self.heard += 1
+        self.heard, self.heard_at = True, time.monotonic()
         self.send({"kind": "ack", "seq": content.get("seq")})
         if content.get("kind") != "ping":
             self._take(content)
