@@ -119,9 +119,7 @@ def test_what_is_sent_does_not_grow_with_the_page_or_the_document(make_page: Cal
 def test_a_picture_is_made_once(make_page: Callable[..., Page], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     encoded = pictures._encoded
-    monkeypatch.setattr(
-        pictures, "_encoded", lambda image, quality, **more: made.append(1) or encoded(image, quality, **more)
-    )
+    monkeypatch.setattr(pictures, "_encoded", lambda *picture, **more: made.append(1) or encoded(*picture, **more))
     page = make_page(1, size=(613, 877), raw="")
     figure = Block("image", "", (100, 500, 500, 700))
     for n in range(1, 30):

@@ -14,6 +14,8 @@ from uocr_nb.views.marks import block_marks
 from uocr_nb.views.styles import HAIR, MONO
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from uocr_nb.document.model import Box, Page
     from uocr_nb.views.pictures import Pictures
 
@@ -136,10 +138,11 @@ _NEVER_DRAWN = 0.3
 """Height of the paper of a page without a picture, as a part of its width."""
 
 
-def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
+def paper_html(page: Page, pictures: Pictures, *, reading: bool = False, edited: Collection[int] = ()) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
-    While the page is `reading`, its last box is the one whose text is being written.
+    While the page is `reading`, its last box is the one whose text is being written. The boxes of blocks with `edited`
+    numbers are marked.
     """
     if pictures.page:
         paper = (
@@ -151,7 +154,7 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
         ratio = pictures.ratio if reading or page.size != (0, 0) else _NEVER_DRAWN
         tall = f"padding:{ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
-    layer = "".join([*box_divs(page, pictures.ratio, reading=reading).values(), *_unread(page)])
+    layer = "".join([*box_divs(page, pictures.ratio, reading=reading, edited=edited).values(), *_unread(page)])
     return (
         '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
         f'margin:0 16px 14px 0;border:{HAIR}">'
@@ -160,7 +163,7 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False) -> str:
     )
 
 
-def box_divs(page: Page, ratio: float, *, reading: bool = False) -> dict[int, str]:
+def box_divs(page: Page, ratio: float, *, reading: bool = False, edited: Collection[int] = ()) -> dict[int, str]:
     """Draw the boxes alone: number of the block -> HTML. `ratio` is height by width of the page."""
     boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
     # What is read last matters most while the page is being read.
@@ -168,7 +171,8 @@ def box_divs(page: Page, ratio: float, *, reading: bool = False) -> dict[int, st
     tags = place_tags(boxes, ratio) if len(boxes) <= _MAX_TAGS else {}
     written = len(page.blocks) if reading else 0
     return {
-        number: _box(page, number, box, tags.get(number), written=number == written) for number, box in boxes.items()
+        number: _box(page, number, box, tags.get(number), written=number == written, edited=number in edited)
+        for number, box in boxes.items()
     }
 
 
@@ -181,7 +185,7 @@ def _place(box: Box) -> str:
     return f"left:{_percent(x1)};top:{_percent(y1)};width:{_percent(x2 - x1)};height:{_percent(y2 - y1)}"
 
 
-def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool) -> str:
+def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool, edited: bool) -> str:
     block = page.blocks[number - 1]
     style = label_style(block.label)
     # The outset is 3 px across and 2 px along, outside which the line is drawn; the data stay untouched.
@@ -190,13 +194,13 @@ def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool) -
     ground = f"background-color:{style.paper}0f;" if style.fill else ""
     if written:
         line, colour, ground = max(line, 2), style.paper, f"background-color:{style.paper}1c;"  # 11 %
-    name = block_name(page, number, about(block))
+    name, mark = block_name(page, number, about(block, edited=edited)), " uo-edited" if edited else ""
     kind = "solid" if written else style.line
     if tag is not None and written and box[0] * _NOMINAL / COORD_MAX < tag_width(number) + _CARET_ROOM:
         tag = replace(tag, side="inside")
     inner = _tag(number, block.label, tag, written=written)
     return (
-        f'<div class="uo-box uo-b{number}"{block_marks(page, number)} title="{escape(name)}" '
+        f'<div class="uo-box uo-b{number}{mark}"{block_marks(page, number)} title="{escape(name)}" '
         f'style="position:absolute;{_place(box)};'
         f"box-sizing:content-box;margin:{-2 - line:g}px 0 0 {-3 - line:g}px;padding:2px 3px;{ground}"
         f'border:{line:g}px {kind} {colour}">{inner}</div>'

@@ -53,10 +53,10 @@ def extent(block: Block) -> str:
     return ""
 
 
-def about(block: Block) -> str:
-    """Say what is to be known of a block beside its label: the size of its table, and that it is in doubt."""
+def about(block: Block, *, edited: bool = False) -> str:
+    """Say what is to be known of a block beside its label: the size of its table, that it is in doubt or `edited`."""
     sure = f"in doubt ({block.confidence:.0%} sure)" if block.confidence is not None and in_doubt(block) else ""
-    return ", ".join(filter(None, (extent(block), sure)))
+    return ", ".join(filter(None, (extent(block), sure, "edited" if edited else "")))
 
 
 def last_rows(grid: Grid, keep: int) -> Grid:

@@ -192,8 +192,8 @@ def _row(page: Page, number: int, pictures: Pictures, *, written: bool) -> str:
 def _frame(paper: str, text: str) -> str:
     return (
         f'<div class="uo-panes" style="padding:14px 14px 0">{paper}'
-        f'<div class="uo-pane" style="overflow:hidden;min-width:300px;min-height:{_PANE}px;padding:0 0 8px">'
-        f"{text}</div>"
+        f'<div class="uo-pane" style="overflow:hidden;min-width:300px;min-height:{_PANE}px;padding:0 0 8px;'
+        f'overflow-wrap:break-word">{text}</div>'
         '<div style="clear:both"></div></div>'
     )
 

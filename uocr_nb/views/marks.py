@@ -58,7 +58,7 @@ def document_facts(
         "status": states_of(pages, total=total, reading=reading),
         "sources": _sources(pages),
         **{name: value and _short(value) for name, value in told.items()},
-        "edits": len(getattr(doc, "edits", ())),
+        "edits": len(doc.edits) if doc is not None else 0,
     }
 
 

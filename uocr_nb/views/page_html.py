@@ -16,7 +16,7 @@ from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.icons import WARNING, icon, status_icon
 from uocr_nb.views.labels import count_labels, status_hue
 from uocr_nb.views.marks import document_marks, page_marks
-from uocr_nb.views.page_parts import page_panes, stored_quality
+from uocr_nb.views.page_parts import page_panes
 from uocr_nb.views.pictures import VIEW, WHOLE
 from uocr_nb.views.rows import ALL, FULL, SHORT
 from uocr_nb.views.script import inline_script
@@ -39,7 +39,7 @@ from uocr_nb.views.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from uocr_nb.document.model import Document, Page
     from uocr_nb.views.pictures import Quality
@@ -54,6 +54,7 @@ __all__ = [
     "page_head",
     "page_html",
     "root_html",
+    "view_html",
 ]
 
 MAX_PAGES = 10
@@ -62,7 +63,7 @@ MAX_PAGES = 10
 PAGE_BYTES = 199_000
 """Of one page in a stored form with its share of the script; it may have 200 kB, and ten of them 2 MB."""
 
-FRAGMENT_BYTES = 1_000_000
+FRAGMENT_BYTES = 520_000
 """Of one page that is sent to a view."""
 
 _ALL_BYTES = 1_990_000
@@ -113,7 +114,7 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
         HTML that is whole without the script at its end (which a `whole` one does not have); all text of the pages
         is escaped.
     """
-    pages = doc.pages
+    pages, edits = doc.pages_and_edits()
     uid = uid or uuid4().hex[:12]
     shown = pages if whole else chosen_pages(pages)
     summed = len(pages) > 1
@@ -126,8 +127,9 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     limit = None if whole else _room(max(len(shown), 1), taken)
     for n, page in enumerate(shown):
         head = page_head(page, len(pages), named=named)
+        place, edited = anchor(uid, page.position), edits.blocks(page.position)
         parts.append(
-            _page(page, head, limit=limit, folded=n > 0 and not whole, first=n == 0, place=anchor(uid, page.position))
+            _page(page, head, limit=limit, folded=n > 0 and not whole, first=n == 0, place=place, edited=edited)
         )
     if len(shown) < len(pages):
         parts.append(_elsewhere(pages, shown))
@@ -142,10 +144,42 @@ def page_html(page: Page, *, uid: str | None = None) -> str:
     return root_html(inner, uid or uuid4().hex[:12], "page", marks=marks, script=True)
 
 
-def page_fragment(page: Page, total: int, *, quality: Quality = VIEW, named: bool = True) -> str:
-    """One page of `total` as it is sent to a view when it is looked at: unfolded, in full up to `FRAGMENT_BYTES`."""
+def view_html(doc: Document, position: int, *, uid: str) -> str:
+    """Draw the document as one HTML element with one of its pages; a view asks for the others."""
+    pages, edits = doc.pages_and_edits()
+    if not pages:
+        return document_html(doc, uid=uid)
+    page = pages[position - 1]
+    summed = len(pages) > 1
+    parts = [summary_html(doc, pages, uid=uid, carried=[position])] if summed else []
+    named = not summed or len({page.source for page in pages}) > 1
+    head, place = page_head(page, len(pages), named=named), anchor(uid, position)
+    parts.append(_page(page, head, limit=_room(1), place=place, edited=edits.blocks(position)))
+    if summed:
+        parts.append(_elsewhere(pages, [page]))
+    return root_html("".join(parts), uid, "document", marks=document_marks(pages, doc), script=True)
+
+
+def page_fragment(
+    page: Page, total: int, *, quality: Quality = VIEW, named: bool = True, edited: Collection[int] = ()
+) -> str:
+    """One page of `total` as it is sent to a view when it is looked at: unfolded, in full up to `FRAGMENT_BYTES`.
+
+    Parameters
+    ----------
+    page : Page
+        The page.
+    total : int
+        Pages of its document.
+    quality : Quality
+        Of its pictures.
+    named : bool
+        Whether its source stands in the line about it.
+    edited : collection of int
+        Numbers of the blocks that a person corrected, as ``doc.edits.blocks(position)`` gives them.
+    """
     head = page_head(page, total, named=named)
-    return _page(page, head, limit=FRAGMENT_BYTES, quality=quality)
+    return _page(page, head, limit=FRAGMENT_BYTES, quality=quality, edited=edited)
 
 
 def root_html(inner: str, uid: str, view: str, *, marks: str = "", script: bool = False) -> str:
@@ -191,14 +225,13 @@ def _page(
     place: str = "",
     alone: bool = False,
     quality: Quality | None = None,
+    edited: Collection[int] = (),
 ) -> str:
     """One page: a line about it, a banner when it is not ok, and the two panes; folded away or not."""
     if limit is None:
-        panes = page_panes(page, limit=None, quality=WHOLE, limits=ALL)
+        panes = page_panes(page, limit=None, limits=ALL, quality=WHOLE, edited=edited)
     else:
-        panes = page_panes(
-            page, limit=limit, quality=quality or stored_quality(page), limits=FULL if quality else SHORT
-        )
+        panes = page_panes(page, limit=limit, limits=FULL if quality else SHORT, quality=quality, edited=edited)
     inner = _banner(page) + _notes(page) + panes
     classes = f"uo-page uo-p{page.position} uo-s-{page.status}"
     rule = "" if first else f"border-top:{HAIR};"
@@ -207,7 +240,7 @@ def _page(
         return (
             f'<details class="{classes}"{target} style="{rule}margin:0;padding:0">'
             f'<summary class="uo-head" style="padding:9px 14px;cursor:pointer">{head}</summary>'
-            f'<div style="border-top:{HAIR}">{inner}</div></details>'
+            f'<div style="border-top:{HAIR}"></div>{inner}</details>'
         )
     return (
         f'<div class="{classes}"{target} style="{rule}margin:0;padding:0">'

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.markup.safe_html import escape
 from uocr_nb.views.boxes import paper_html
-from uocr_nb.views.pictures import CROWDED, NOTEBOOK, Quality, page_pictures
-from uocr_nb.views.rows import Limits, block_row
+from uocr_nb.views.labels import FIGURES
+from uocr_nb.views.pictures import STORED, Pictures, page_pictures
+from uocr_nb.views.rows import block_row
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import count, is_blank, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from uocr_nb.document.model import Page
+    from uocr_nb.views.pictures import Quality
+    from uocr_nb.views.rows import Limits
 
-__all__ = ["page_panes", "stored_quality"]
-
-_CROWD = 60
-"""From this many blocks on, boxes and rows take so many bytes that the pictures must take fewer."""
+__all__ = ["page_panes"]
 
 _SOURCE_SHARE = 30_000
 """Bytes at least left for the answer and the markdown source, when both are long."""
 
+_LEAST_SOURCE = 4_000
+"""The same where not all blocks find room."""
 
-def page_panes(page: Page, *, limit: int | None, quality: Quality, limits: Limits) -> str:
+_MATHML_SHARE = 40_000
+"""Characters of MathML on a page; formulas after that are set by the host's typesetter, or stay as written."""
+
+_FRAME = 1_500
+"""Bytes of what stands around them, and of the lines that name what is left out."""
+
+_MATHML = re.compile(r" data-mml='[^']*'")
+
+
+def page_panes(
+    page: Page, *, limit: int | None, limits: Limits, quality: Quality | None = None, edited: Collection[int] = ()
+) -> str:
     """Page picture and text, then the answer and the markdown source.
 
     Parameters
@@ -34,36 +51,88 @@ def page_panes(page: Page, *, limit: int | None, quality: Quality, limits: Limit
         The page.
     limit : int or None
         Bytes of UTF-8 that all of it may take; what does not fit is named with the line that shows it.
-    quality : Quality
-        Of its pictures.
     limits : Limits
         Of each of its blocks.
+    quality : Quality or None
+        Of its pictures; what the text leaves room for when None.
+    edited : collection of int
+        Numbers of the blocks that a person corrected.
     """
-    pictures = page_pictures(page, quality)
-    paper = paper_html(page, pictures)
-    left = None if limit is None else limit - _size(paper) - 3_000
-    rows, used = [], 0
-    reserve = min(_SOURCE_SHARE, 8 * len(page.raw))
-    for number in range(1, len(page.blocks) + 1):
-        row = block_row(page, number, pictures.crops.get(number, ""), limits)
-        used += _size(row)
-        if left is not None and used > left - reserve:
-            used -= _size(row)
-            break
-        rows.append(row)
-    if left is not None:
-        left -= used
+    text = _Rows(page, limits, edited)
+    if limit is None:
+        pictures = page_pictures(page, quality or STORED[0])
+        paper = paper_html(page, pictures, edited=edited)
+        text.fill(None)
+        text.show(pictures.crops)
+    else:
+        # The text comes first: a picture can be smaller, words cannot.
+        limit -= _FRAME
+        reserve = min(_SOURCE_SHARE, limit // 6, 8 * len(page.raw))
+        bare = _size(paper_html(page, Pictures("", 1.414, {}), edited=edited)) + reserve
+        text.fill(limit - bare - _most(page, quality or STORED[-1]))
+        if len(text.drawn) < len(page.blocks):  # then they need the room more than their source does
+            bare -= reserve - min(reserve, _LEAST_SOURCE)
+            reserve = min(reserve, _LEAST_SOURCE)
+        left = limit - bare - text.size
+        fitting = [one for one in STORED if _most(page, one) <= left]
+        pictures = page_pictures(page, quality or (fitting or STORED[-1:])[0])
+        paper = paper_html(page, pictures, edited=edited)
+        text.show(pictures.crops)
+        limit -= _size(paper)
+        text.fill(limit - reserve)
+        limit -= text.size
     return (
         f'<div class="uo-panes" style="padding:14px 14px 0">{paper}'
-        f'<div class="uo-pane" style="overflow:hidden;min-width:300px;padding:0 0 8px">{_text(page, rows)}</div>'
+        '<div class="uo-pane" style="overflow:hidden;min-width:300px;padding:0 0 8px;overflow-wrap:break-word">'
+        f"{_text(page, text.drawn)}</div>"
         '<div style="clear:both"></div></div>'
-        f"{_sources(page, left)}"
+        f"{_sources(page, limit)}"
     )
 
 
-def stored_quality(page: Page) -> Quality:
-    """How large the pictures of a page in a stored form may be."""
-    return CROWDED if len(page.blocks) > _CROWD else NOTEBOOK
+def _most(page: Page, quality: Quality) -> int:
+    """Bytes that the pictures of a page may take in base64."""
+    crops = quality.crop_bytes if any(block.label in FIGURES for block in page.blocks) else 0
+    return (quality.page_bytes + crops) * 4 // 3
+
+
+class _Rows:
+    """The rows of a page, from the first one, as far as there is room."""
+
+    def __init__(self, page: Page, limits: Limits, edited: Collection[int]) -> None:
+        self.drawn: list[str] = []
+        self.size = 0
+        self._page = page
+        self._limits = limits
+        self._edited = edited
+        self._crops: Mapping[int, str] = {}
+        self._mathml = 0
+
+    def fill(self, room: int | None) -> None:
+        """Draw further rows, up to so many bytes of all of them."""
+        for number in range(len(self.drawn) + 1, len(self._page.blocks) + 1):
+            row = self._row(number)
+            if room is not None and self.size + _size(row) > room:
+                break
+            self.drawn.append(row)
+            self.size += _size(row)
+
+    def show(self, crops: Mapping[int, str]) -> None:
+        """Put the crops of figures into their rows."""
+        self._crops = crops
+        for number in crops:
+            if number <= len(self.drawn):
+                row = self._row(number)
+                self.size += _size(row) - _size(self.drawn[number - 1])
+                self.drawn[number - 1] = row
+
+    def _row(self, number: int) -> str:
+        crop, edited = self._crops.get(number, ""), number in self._edited
+        row = block_row(self._page, number, crop, self._limits, edited=edited)
+        if (took := sum(map(len, _MATHML.findall(row)))) + self._mathml > _MATHML_SHARE:
+            return block_row(self._page, number, crop, replace(self._limits, mathml=False), edited=edited)
+        self._mathml += took
+        return row
 
 
 def _size(text: str) -> int:
@@ -129,7 +198,7 @@ def _folded(kind: str, title: str, text: str, line: str, room: int | None) -> tu
         kept = text[: room // 6]
         shown = escape(kept)
         more = second(f"{len(text) - len(kept):,} more characters:")
-        note = f'<div style="padding:0 14px 10px">{more} {code(line)}</div>'
+        note = f'<div class="uo-left" style="padding:0 14px 10px">{more} {code(line)}</div>'
     html = (
         f'<details class="uo-fold uo-{kind}" style="border-top:{HAIR};margin:0;padding:0">'
         f'<summary style="padding:7px 14px;font-size:12px;cursor:pointer">{title}'

@@ -26,6 +26,9 @@ MATHS = "uo-math tex2jax_process mathjax_process"
 _LONGEST_MATHML = 4_000
 """Bytes of MathML that are worth storing beside a formula."""
 
+_NUMBERS = "ui-monospace,monospace"
+"""Short, because every row says it."""
+
 _SHORT_CELL = 24
 """Characters of a cell that is not broken into lines; in the head it may be, to keep the columns narrow."""
 
@@ -121,10 +124,13 @@ def _reads_from_right(text: str) -> bool:
     return False
 
 
-def block_row(page: Page, number: int, crop: str, limits: Limits, *, written: bool = False) -> str:
+def block_row(
+    page: Page, number: int, crop: str, limits: Limits, *, written: bool = False, edited: bool = False
+) -> str:
     """Draw the row of block `number` (from 1); `crop` is its picture as a data URI, or empty.
 
-    A block that is being `written` is tinted, and a caret stands after its last character.
+    A block that is being `written` is tinted, and a caret stands after its last character; one that was `edited` has a
+    dot after its code.
     """
     block = page.blocks[number - 1]
     style = label_style(block.label)
@@ -143,14 +149,15 @@ def block_row(page: Page, number: int, crop: str, limits: Limits, *, written: bo
     if written:
         body = _with_caret(body)
         tint = f";background-color:{style.static}17"
-    name = block_name(page, number, about(block))
+    name = block_name(page, number, about(block, edited=edited))
+    mark, dot = (" uo-edited", "•") if edited else ("", "")
     return (
-        f'<div class="uo-row uo-b{number}"{block_marks(page, number, named=True)} title="{escape(name)}" '
+        f'<div class="uo-row uo-b{number}{mark}"{block_marks(page, number, named=True)} title="{escape(name)}" '
         f'style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
-        f'<div class="uo-no" style="position:absolute;left:0;top:0;width:48px;text-align:right;white-space:nowrap;'
-        f'font-family:{MONO};font-size:11px">{escape(tag_of(number, block.label))}</div>'
-        f'<div class="uo-text" dir="auto" style="border-left:3px {style.line} {style.static};min-height:20px;'
-        f'padding:0 0 0 10px;{look};overflow-wrap:break-word">{body}</div></div>'
+        '<div class="uo-no" style="position:absolute;left:0;width:48px;text-align:right;'
+        f'font-family:{_NUMBERS};font-size:11px">{escape(tag_of(number, block.label))}{dot}</div>'
+        f'<div class="uo-text" dir="auto" style="border-left:3px {style.line} {style.static};padding:0 0 0 10px;'
+        f'{look}">{body}</div></div>'
     )
 
 
