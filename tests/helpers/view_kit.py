@@ -28,6 +28,7 @@ class View:
     def ready(self, seconds: float = 30) -> View:
         """Wait until the script drives it."""
         self.root.locator("[role=tablist]").first.wait_for(timeout=seconds * 1000)
+        self.root.locator(".uo-mat > *").first.wait_for(timeout=seconds * 1000)
         return self
 
     # What is on the page and in the text; the stored twin stands hidden beside it and is passed over.
@@ -59,7 +60,7 @@ class View:
 
     @property
     def search(self) -> Any:
-        return self.root.get_by_role("searchbox")
+        return self.root.get_by_role("textbox", name=re.compile("^Find in"))
 
     def key(self, *keys: str) -> None:
         for key in keys:
@@ -130,7 +131,8 @@ _SIDEWAYS = """root => {
         if (!r.width || !r.height || style.clip !== 'auto' || style.clipPath !== 'none') continue;
         if (e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(style.overflowX))
             out.push(`${e.className || e.tagName} scrolls ${e.scrollWidth - e.clientWidth}`);
-        if (r.right > own.right + 1.5 || r.left < own.left - 1.5) out.push(`${e.className || e.tagName} reaches out`);
+        if (r.right > own.right + 1.5 || r.left < own.left - 1.5)
+            out.push(`${e.className || e.tagName} reaches out: ${e.textContent.slice(0, 40)}`);
     }
     if (root.scrollWidth > root.clientWidth + 1) out.push('the view scrolls');
     return out;
