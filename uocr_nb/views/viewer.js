@@ -96,6 +96,9 @@ const MOST_MARKS = 2000;
 const MOST_BAD = 3; // pages that are not ok in the list above the view, before it is folded
 const LONGEST_SEARCHED = 200000; // characters of one text
 
+// What the other sections add to a view: functions that get it when it is built.
+const EXTRAS = [];
+
 const STYLE = `
 .uo-root[data-on] .uo-twin{display:none!important}
 .uo-root[data-on] .uo-summary a{color:var(--uo-link)}
@@ -681,6 +684,9 @@ function mount(root, source) {
     const area = (box) => Number.parseFloat(box.style.width) * Number.parseFloat(box.style.height);
     [...ui.current.boxes.values()].sort((a, b) => area(b) - area(a)).forEach((box, i) => (box.style.zIndex = i + 1));
     for (const row of node.querySelectorAll(".uo-pane .uo-row")) dressRow(row);
+    for (const n of (node.dataset.edited || "").split(" ").filter(Boolean).map(Number)) {
+      for (const map of [ui.current.boxes, ui.current.rows]) map.get(n)?.classList.add("uo-edited");
+    }
     tabStops();
   }
 
@@ -987,7 +993,9 @@ function mount(root, source) {
   function actions() {
     const n = state.selected;
     const at = [...el.actions.children].indexOf(document.activeElement);
-    if (n) el.actions.replaceChildren(make("span", {}, `Block ${n}`), ...blockButtons(n));
+    const own = ask("tab").flat();
+    if (own.length) el.actions.replaceChildren(...own);
+    else if (n) el.actions.replaceChildren(make("span", {}, `Block ${n}`), ...blockButtons(n));
     else el.actions.replaceChildren(...ask("pageActions").flat(), button("Copy page", (event) => copyPage().then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the page (c)" }));
     if (at >= 0) el.actions.children[Math.min(at, el.actions.children.length - 1)]?.focus?.();
     const row = n && ui.current.rows.get(n);
@@ -1479,6 +1487,7 @@ function mount(root, source) {
 
   Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
   build();
+  for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
   themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
   return ui;
@@ -1519,6 +1528,459 @@ function boot(script) {
 //#end
 
 //#section edit
+// Label -> its code and family (as labels.py has them); any other is of the family text.
+const LABELS = {
+  title: "Ti title",
+  subtitle: "Ti title",
+  text: "Tx text",
+  list: "Li list",
+  table: "Tb table",
+  equation: "Eq equation",
+  algorithm: "Al equation",
+  image: "Im figure",
+  chart: "Ch figure",
+  image_caption: "Ca caption",
+  table_caption: "Ca caption",
+  code: "Co code",
+  header: "Hd furniture",
+  footer: "Fo furniture",
+  page_number: "Pn furniture",
+  page_footnote: "Fn furniture",
+  aside_text: "As furniture",
+  ref_text: "Rf furniture",
+};
+const OTHER = "another label …";
+const EXTENT = 999; // of a page along each axis, in boxes
+
+const EDIT_STYLE = `
+.uo-chrome{
+  .uo-row.uo-editing>.uo-text{display:none!important}
+  .uo-row.uo-editing>.uo-no{color:var(--uo-ink)}
+  .uo-edit{display:flex;flex-direction:column;gap:8px;padding:2px 0 4px;cursor:default;white-space:normal}
+  .uo-edit textarea{display:block;width:100%;min-height:62px;max-height:min(46vh,420px);padding:8px 10px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground);color:var(--uo-ink);font:400 13px/19.5px var(--jp-content-font-family,system-ui,sans-serif);resize:vertical;field-sizing:content;unicode-bidi:plaintext;overflow-wrap:anywhere}
+  .uo-edit textarea:focus-visible{outline:2px solid var(--uo-accent);outline-offset:-1px}
+  .uo-edit textarea.uo-mono{font:400 11px/17px var(--jp-code-font-family,ui-monospace,monospace)}
+  .uo-edit>div{display:flex;flex-wrap:wrap;align-items:center;gap:6px}
+  .uo-edit button{font-size:12px;line-height:16px}
+  .uo-edit button.uo-framed{background:var(--uo-ground)}
+  .uo-choose{position:relative;display:inline-flex;align-items:center;gap:6px;height:26px;padding:0 0 0 6px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground)}
+  .uo-choose:focus-within{outline:2px solid var(--uo-accent);outline-offset:1px}
+  .uo-choose select{appearance:none;height:24px;padding:0 24px 0 0;border:0;background:none;outline:none!important;font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--uo-ink);cursor:pointer}
+  .uo-choose option{background:var(--uo-ground);color:var(--uo-ink)}
+  .uo-choose>svg{position:absolute;right:6px;width:12px;height:12px;pointer-events:none}
+  .uo-edit input{width:130px;height:26px;padding:0 6px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground);font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif)}
+  .uo-edit .uo-quiet{font-weight:400;color:var(--uo-soft)}
+  .uo-edit .uo-refused{color:var(--uo-error);font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);overflow-wrap:anywhere}
+  .uo-box.uo-editing{cursor:move;touch-action:none;outline:2px solid var(--uo-paper-accent)!important;outline-offset:2px!important;z-index:400!important}
+  .uo-box.uo-editing::after{border-color:var(--uo-paper-accent)!important}
+  .uo-grip{position:absolute;z-index:4;width:9px;height:9px;margin:-4.5px;background:#fff;border:1.5px solid #1565c0;border-radius:1px}
+  .uo-grip::before{content:"";position:absolute;inset:-9px}
+}
+.uo-chrome{--uo-paper-accent:#1565c0}
+.uo-chrome.uo-narrow .uo-edit .uo-keyed kbd{display:none}
+`;
+
+// Correcting in place: the row becomes a field with its label, the box gets handles. Python keeps what is corrected.
+function editing(ui) {
+  const { el, state, source } = ui;
+  let draft = null; // what is typed and not kept yet; it outlives a look at another page
+  let form = null;
+  let mode = false; // from the first block that is opened to "Done editing"
+  let typing = false;
+
+  const can = () => source.can.has("edit");
+  const kindOf = (label) => (Object.hasOwn(LABELS, label) ? LABELS[label].split(" ") : [codeOf(label), "text"]);
+  const editsHere = () => Number(ui.current.node?.dataset.edits) || 0;
+  const changed = () => !!draft && (draft.text !== draft.was.text || draft.label !== draft.was.label || String(draft.box) !== String(draft.was.box));
+
+  function codeOf(label) {
+    const letters = [...label].filter((c) => /[\p{L}\p{N}]/u.test(c)).slice(0, 2).join("");
+    return letters ? letters[0].toUpperCase() + letters.slice(1).toLowerCase() : "??";
+  }
+
+  function boxOf(n) {
+    const box = ui.current.boxes.get(n);
+    if (!box) return null;
+    const [x, y, w, h] = ["left", "top", "width", "height"].map((side) => Number.parseFloat(box.style[side]));
+    return [x, y, x + w, y + h].map((share) => Math.round((share / 100) * EXTENT));
+  }
+
+  // ------------------------------------------------------------ open and close
+  async function open(n) {
+    const row = ui.current.rows.get(n);
+    if (!row || !can()) return;
+    if (draft && (draft.p !== state.page || draft.n !== n)) {
+      if (changed()) {
+        ui.say(`The edit of block ${draft.n} on page ${draft.p} is open: keep or cancel it first.`);
+        if (draft.p !== state.page) await ui.go(draft.p);
+        focusField();
+        return;
+      }
+      close();
+    }
+    if (draft) return focusField();
+    const p = state.page;
+    let text;
+    try {
+      ({ text } = await source.ask("text", { p, n }));
+    } catch (error) {
+      ui.say(error.message);
+      return;
+    }
+    if (p !== state.page || draft) return;
+    const was = { text, label: row.dataset.l, box: boxOf(n) };
+    draft = { p, n, was, text: was.text, label: was.label, box: was.box && [...was.box] };
+    mode = true;
+    if (state.tab !== "markdown") ui.show("markdown");
+    if (state.selected !== n) ui.select(n);
+    install(true);
+    ui.actions();
+    ui.say(`Editing block ${n}. Control Enter keeps, Escape gives up.`);
+  }
+
+  function close() {
+    if (!draft) return;
+    const { p, n } = draft;
+    const inside = form?.contains(document.activeElement) || typing;
+    draft = null;
+    typing = false;
+    form?.remove();
+    form = null;
+    if (p === state.page) {
+      ui.current.rows.get(n)?.classList.remove("uo-editing");
+      handles(n, false);
+      if (inside) ui.focusBlock(n, "text");
+    }
+    ui.actions();
+  }
+
+  function cancel() {
+    if (!draft) return;
+    const { n, was } = draft;
+    if (draft.p === state.page && was.box) place(n, was.box);
+    close();
+    ui.say("Nothing was changed.");
+  }
+
+  async function keep() {
+    if (!draft) return true;
+    const { p, n, was } = draft;
+    const given = { p, n, before: was.text };
+    if (draft.text !== was.text) given.text = draft.text;
+    if (draft.label !== was.label) given.label = draft.label;
+    if (String(draft.box) !== String(was.box)) given.box = draft.box;
+    if (!changed()) {
+      close();
+      return true;
+    }
+    return ask("edit", given, "Kept.");
+  }
+
+  function remove() {
+    const { p, n, was } = draft;
+    return ask("delete", { p, n, before: was.text }, `Block ${n} is deleted. Undo brings it back.`);
+  }
+
+  // Asks Python; where it refuses, the draft stays, with the reason under it.
+  async function ask(kind, given, words) {
+    const field = form;
+    busy(field, true);
+    try {
+      await source.ask(kind, given);
+    } catch (error) {
+      busy(field, false);
+      refused(error.message);
+      return false;
+    }
+    if (kind === "delete") state.selected = null;
+    close();
+    await ui.refresh();
+    if (kind === "delete" && !ui.chrome.contains(document.activeElement)) ui.focusBlock(Math.min(given.n, ui.current.rows.size), "text");
+    ui.say(words);
+    return true;
+  }
+
+  function busy(field, on) {
+    for (const one of field?.querySelectorAll("button,select,input,textarea") || []) one.disabled = on;
+  }
+
+  function refused(words) {
+    const place = form?.querySelector(".uo-refused");
+    if (place) place.textContent = words;
+    else ui.say(words);
+    focusField();
+  }
+
+  async function turn(kind) {
+    if (!can()) return;
+    try {
+      const { p, n, what } = await source.ask(kind, {});
+      const done = kind === "undo" ? "Undone" : "Done again";
+      if (p && p !== state.page) await ui.go(p);
+      else await ui.refresh();
+      if (n && ui.current.rows.has(n)) {
+        ui.reveal(n);
+        ui.hot(n);
+      }
+      ui.say(n ? `${done}: ${what === "delete" ? "deletion" : what} of block ${n} on page ${p}.` : `${done}.`);
+    } catch (error) {
+      ui.say(error.message);
+    }
+  }
+
+  async function finish() {
+    if (!(await keep())) return;
+    mode = false;
+    ui.actions();
+    ui.focusBlock(state.selected || 1, "text");
+  }
+
+  // ------------------------------------------------------------ the field in the row
+  function install(fresh) {
+    const row = ui.current.rows.get(draft.n);
+    if (!row) {
+      const { n } = draft;
+      close();
+      ui.say(`Block ${n} is not there any more.`);
+      return;
+    }
+    form ||= build();
+    row.classList.add("uo-editing");
+    row.classList.remove("uo-off");
+    row.append(form);
+    place(draft.n, draft.box);
+    handles(draft.n, true);
+    if (fresh || typing) focusField(fresh);
+    ui.reveal(draft.n);
+  }
+
+  function focusField(toEnd) {
+    const area = form?.querySelector("textarea");
+    if (!area?.isConnected) return;
+    area.focus({ preventScroll: true });
+    if (toEnd) area.setSelectionRange(area.value.length, area.value.length);
+  }
+
+  function build() {
+    const { n } = draft;
+    const mono = /^\s*(?:<|\\|\$)/.test(draft.text) || LABELS[draft.label]?.endsWith("code");
+    const area = make("textarea", {
+      class: mono ? "uo-mono" : "",
+      dir: "auto",
+      rows: Math.min(16, 1 + draft.text.split("\n").length),
+      spellcheck: "true",
+      "aria-label": `Text of block ${n}`,
+      oninput: () => (draft.text = area.value),
+    });
+    area.value = draft.text;
+    // A field has its own line ends; what was not typed over stays as it was.
+    if (area.value !== draft.text) draft.was.text = draft.text = area.value;
+    const kind = () => make("span", { class: "uo-tile", "data-f": kindOf(draft.label)[1], "aria-hidden": "true" }, kindOf(draft.label)[0]);
+    let tile = kind();
+    const retile = () => {
+      const next = kind();
+      tile.replaceWith(next);
+      tile = next;
+    };
+    const free = make("input", {
+      type: "text",
+      hidden: true,
+      maxlength: 64,
+      spellcheck: "false",
+      placeholder: "its name",
+      "aria-label": `Other label of block ${n}`,
+      oninput: () => {
+        draft.label = free.value.trim();
+        retile();
+      },
+    });
+    free.style.display = "none";
+    const own = [...ui.current.rows.values()].map((row) => row.dataset.l);
+    const names = [...new Set([...Object.keys(LABELS), ...own, draft.label])];
+    const select = make(
+      "select",
+      {
+        "aria-label": `Label of block ${n}`,
+        onchange: () => {
+          const other = select.value === "";
+          free.hidden = !other;
+          free.style.display = other ? "" : "none";
+          draft.label = other ? free.value.trim() : select.value;
+          if (other) free.focus();
+          retile();
+        },
+      },
+      ...names.map((name) => make("option", { value: name, selected: name === draft.label }, name)),
+      make("option", { value: "" }, OTHER),
+    );
+    const cancelled = button("Cancel", cancel, { kind: "uo-framed uo-keyed", name: "Cancel", title: "Give up this edit (Esc)" });
+    cancelled.append(make("kbd", { "aria-hidden": "true" }, "Esc"));
+    const made = make(
+      "div",
+      { class: "uo-edit", role: "group", "aria-label": `Edit block ${n}`, onkeydown: keys },
+      area,
+      make(
+        "div",
+        {},
+        make("span", { class: "uo-choose" }, tile, select, icon("down")),
+        free,
+        button("Delete block", remove, { shape: "close", kind: "uo-quiet" }),
+        make("span", { class: "uo-spring" }),
+        cancelled,
+        button("Keep", keep, { kind: "uo-main", title: "Keep this edit (Ctrl+Enter)", name: "Keep" }),
+      ),
+      make("div", { class: "uo-refused", role: "alert" }),
+    );
+    return made;
+  }
+
+  function keys(event) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      event.stopPropagation();
+      keep();
+    }
+  }
+
+  // ------------------------------------------------------------ the box
+  function place(n, at) {
+    const box = ui.current.boxes.get(n);
+    if (!box || !at) return;
+    const share = (value) => `${(value / EXTENT) * 100}%`;
+    const [x1, y1, x2, y2] = at;
+    Object.assign(box.style, { left: share(x1), top: share(y1), width: share(x2 - x1), height: share(y2 - y1) });
+  }
+
+  function handles(n, on) {
+    const box = ui.current.boxes.get(n);
+    if (!box) return;
+    box.classList.toggle("uo-editing", on);
+    for (const grip of box.querySelectorAll(".uo-grip")) grip.remove();
+    box.removeAttribute("aria-description");
+    if (!on) return;
+    box.setAttribute("aria-description", "Arrow keys move it by one thousandth, with Shift they size it.");
+    for (const y of [-1, 0, 1]) {
+      for (const x of [-1, 0, 1]) {
+        if (!x && !y) continue;
+        const cursor = x && y ? (x === y ? "nwse" : "nesw") : x ? "ew" : "ns";
+        box.append(make("i", { class: "uo-grip", "data-x": x, "data-y": y, style: `left:${(x + 1) * 50}%;top:${(y + 1) * 50}%;cursor:${cursor}-resize` }));
+      }
+    }
+  }
+
+  // The box moved by so many thousandths, or only the sides that `x` and `y` name (-1 left or top, 1 right or bottom).
+  function pulled([x1, y1, x2, y2], dx, dy, x, y) {
+    const within = (value, low, high) => Math.min(high, Math.max(low, value));
+    if (!x && !y) {
+      const across = within(dx, -x1, EXTENT - x2);
+      const along = within(dy, -y1, EXTENT - y2);
+      return [x1 + across, y1 + along, x2 + across, y2 + along];
+    }
+    return [
+      x < 0 ? within(x1 + dx, 0, x2 - 1) : x1,
+      y < 0 ? within(y1 + dy, 0, y2 - 1) : y1,
+      x > 0 ? within(x2 + dx, x1 + 1, EXTENT) : x2,
+      y > 0 ? within(y2 + dy, y1 + 1, EXTENT) : y2,
+    ];
+  }
+
+  function pull(event) {
+    const box = draft && draft.p === state.page && draft.box && ui.current.boxes.get(draft.n);
+    if (!box?.contains(event.target) || event.button) return;
+    event.preventDefault();
+    const { x = 0, y = 0 } = event.target.dataset;
+    const start = [...draft.box];
+    const sheet = box.closest(".uo-sheet");
+    const moved = (now) => {
+      const dx = Math.round(((now.clientX - event.clientX) / sheet.clientWidth) * EXTENT);
+      const dy = Math.round(((now.clientY - event.clientY) / sheet.clientHeight) * EXTENT);
+      draft.box = pulled(start, dx, dy, Number(x), Number(y));
+      place(draft.n, draft.box);
+    };
+    const ended = () => {
+      box.removeEventListener("pointermove", moved);
+      box.removeEventListener("pointerup", ended);
+      box.removeEventListener("pointercancel", ended);
+    };
+    box.setPointerCapture(event.pointerId);
+    box.addEventListener("pointermove", moved);
+    box.addEventListener("pointerup", ended);
+    box.addEventListener("pointercancel", ended);
+    box.focus({ preventScroll: true });
+  }
+
+  function nudge(event) {
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!by || !draft?.box) return false;
+    draft.box = event.shiftKey ? pulled(draft.box, by[0], by[1], by[0] ? 1 : 0, by[1] ? 1 : 0) : pulled(draft.box, by[0], by[1], 0, 0);
+    place(draft.n, draft.box);
+    ui.say(`Box ${draft.box.join(", ")}`);
+    return true;
+  }
+
+  // ------------------------------------------------------------ what the view asks
+  const words = () => make("span", { class: "uo-edits" }, `${counted(editsHere(), "edit")} on this page`);
+  const undoing = () => button("Undo", () => turn("undo"), { shape: "undo", title: "Undo the last edit (z)", name: "Undo" });
+
+  ui.hooks.push({
+    actions: (_ui, n) => (can() ? [button("Edit", () => open(n), { shape: "pen", title: "Correct text, label or box (e)", name: "Edit" })] : []),
+    pageActions: () => (can() && editsHere() ? [words(), undoing()] : []),
+    tab: () => {
+      if (!mode || !can()) return null;
+      return [words(), ...(ui.doc.edits ? [undoing()] : []), button("Done editing", finish, { kind: "uo-framed uo-toggle uo-worded", "aria-pressed": "true" })];
+    },
+    foot: () => (ui.doc.edits ? [make("span", {}, `${counted(ui.doc.edits, "edit")} kept in `, make("code", {}, "doc.edits"))] : []),
+    keys: () => (can() ? [["e", "edit block; Ctrl+Enter keeps, Esc gives up"], ["z Shift+Z", "undo, redo an edit"]] : []),
+    menu: () => {
+      if (!can()) return [];
+      const edit = state.selected ? [{ label: `Edit block ${state.selected}`, work: () => open(state.selected) }] : [];
+      return ["-", ...edit, { label: "Undo the last edit", work: () => turn("undo") }, { label: "Redo", work: () => turn("redo") }];
+    },
+    page: () => {
+      if (draft && draft.p === state.page) install(false);
+    },
+    key: (_ui, event) => {
+      const inside = form?.contains(event.target);
+      if (event.key === "Escape") {
+        if (inside || (draft && !state.query)) cancel();
+        else if (mode && !state.query && !el.popup) finish();
+        else return false;
+        return true;
+      }
+      if (inside || event.target.closest("input,textarea,select") || !can()) return false;
+      if (draft && draft.p === state.page && Number(event.target.closest(".uo-box")?.dataset.b) === draft.n && nudge(event)) return true;
+      const n = Number(event.target.closest("[data-b]")?.dataset.b) || state.selected;
+      if (event.key === "e" && n) open(n);
+      else if (event.key === "z") turn("undo");
+      else if (event.key === "Z") turn("redo");
+      else return false;
+      return true;
+    },
+  });
+
+  const style = make("style");
+  style.textContent = EDIT_STYLE;
+  ui.chrome.prepend(style);
+  ui.chrome.addEventListener("dblclick", (event) => {
+    const n = Number(event.target.closest("[data-b]")?.dataset.b);
+    if (!n || !can() || event.target.closest("button,textarea,input,select,a")) return;
+    event.preventDefault();
+    open(n);
+  });
+  // The second click of two, and one on what is being edited, select nothing.
+  ui.chrome.addEventListener(
+    "click",
+    (event) => {
+      const n = Number(event.target.closest("[data-b]")?.dataset.b);
+      const open = draft && draft.p === state.page && n === draft.n;
+      if (n && can() && !event.target.closest("button") && (event.detail > 1 || open)) event.stopPropagation();
+    },
+    true,
+  );
+  el.mat.addEventListener("pointerdown", pull);
+  ui.chrome.addEventListener("focusin", (event) => (typing = !!form?.contains(event.target)));
+}
+EXTRAS.push(editing);
 //#end
 
 //#section live
