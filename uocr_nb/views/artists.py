@@ -242,7 +242,7 @@ def _write_tag(sheet: Sheet, number: int, seen: tuple[float, float, float, float
         va="bottom" if side == "above" else "top",
         fontsize=sheet.size,
         color=style.paper,
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": (1, 1, 1, 0.85), "edgecolor": "none"},
+        bbox={"boxstyle": "square,pad=0.02", "facecolor": (1, 1, 1, 0.85), "edgecolor": "none"},
         annotation_clip=False,
         label=sheet.name(f"tag {number}"),
         zorder=4,

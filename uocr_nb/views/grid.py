@@ -71,7 +71,8 @@ def lay_out(
             f"It is {across:.1f} x {along:.1f} inches at {dpi:g} dpi.",
             "Choose fewer pages, more columns, or a lower dpi.",
         )
-    return Grid(across, along, tuple(places))
+    # Without this a page of 7 inches has 1,049 pixels at 150 dpi.
+    return Grid(round(across, 6), round(along, 6), tuple(places))
 
 
 def _fitted(page: Page, wide: float, most: float) -> tuple[float, float]:
