@@ -14,12 +14,14 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from uocr_nb.document.edits import Edits
 from uocr_nb.errors import OptionError, UocrError
 from uocr_nb.views import view_pages
 from uocr_nb.views.find import Finder
 from uocr_nb.views.hands import Hands
 from uocr_nb.views.marks import document_facts
 from uocr_nb.views.selection import Selection
+from uocr_nb.views.view_edits import EDITS, edit_by
 from uocr_nb.views.view_widget import view_line
 
 if TYPE_CHECKING:
@@ -199,9 +201,10 @@ class ViewDesk:
 
     def payload(self, page: Page) -> dict[str, Any]:
         """What the view needs to show a page that is done."""
-        edited = self.document.edits.blocks(page.position) if self.document is not None else ()
-        version = self._versions[page.position]
-        return view_pages.page_payload(page, self.pages(), total=self.total, version=version, edited=edited)
+        edits = self.document.edits.of(page.position) if self.document is not None else Edits()
+        version, edited = self._versions[page.position], edits.blocks(page.position)
+        made = view_pages.page_payload(page, self.pages(), total=self.total, version=version, edited=edited)
+        return made | {"edits": len(edits)}
 
     def _known(self, content: dict[str, Any]) -> Page:
         position = _whole(content, "p")
@@ -245,24 +248,7 @@ class ViewDesk:
         return self.document
 
     def _edit(self, content: dict[str, Any]) -> None:
-        given = {name: content[name] for name in ("text", "label", "box") if content.get(name) is not None}
-        self._settled().edit(_whole(content, "p"), _whole(content, "n"), **given)
-        self._edited(content)
-
-    def _delete(self, content: dict[str, Any]) -> None:
-        self._settled().delete(_whole(content, "p"), _whole(content, "n"))
-        self._edited(content)
-
-    def _undo(self, content: dict[str, Any]) -> None:
-        self._settled().undo()
-        self._edited(content)
-
-    def _redo(self, content: dict[str, Any]) -> None:
-        self._settled().redo()
-        self._edited(content)
-
-    def _edited(self, content: dict[str, Any]) -> None:
-        self._reply(content, edits=len(self._settled().edits))
+        self._reply(content, **edit_by(self._settled(), content))
 
     def _rerun(self, content: dict[str, Any]) -> None:
         asked = content.get("ps")
@@ -282,12 +268,7 @@ _QUESTIONS: dict[str, Callable[[ViewDesk, dict[str, Any]], None]] = {
     "save": ViewDesk._save,  # noqa: SLF001
     "rerun": ViewDesk._rerun,  # noqa: SLF001
 }
-_EDITS: dict[str, Callable[[ViewDesk, dict[str, Any]], None]] = {
-    "edit": ViewDesk._edit,  # noqa: SLF001
-    "delete": ViewDesk._delete,  # noqa: SLF001
-    "undo": ViewDesk._undo,  # noqa: SLF001
-    "redo": ViewDesk._redo,  # noqa: SLF001
-}
+_EDITS: dict[str, Callable[[ViewDesk, dict[str, Any]], None]] = dict.fromkeys(EDITS, ViewDesk._edit)  # noqa: SLF001
 
 
 def _whole(content: dict[str, Any], name: str) -> int:
