@@ -20,11 +20,12 @@ from uocr_nb.views.page_parts import page_panes
 from uocr_nb.views.pictures import VIEW, WHOLE
 from uocr_nb.views.rows import ALL, FULL, SHORT
 from uocr_nb.views.script import inline_script
-from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, second
+from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, leads, second
 from uocr_nb.views.summary import right, summary_html
 from uocr_nb.views.tiles import anchor
 from uocr_nb.views.words import (
     BLANK,
+    MOST_WARNINGS,
     RETRY,
     SAVE_ALL,
     count,
@@ -73,7 +74,6 @@ _FRAME_BYTES = 1_500
 """Of the line about a page, and of what stands around one page alone."""
 
 _MAX_KINDS = 5
-_MAX_WARNINGS = 5
 _ROOT_CLASSES = "uo-root tex2jax_ignore mathjax_ignore"
 
 
@@ -119,7 +119,7 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     shown = pages if whole else chosen_pages(pages)
     summed = len(pages) > 1
     parts = [summary_html(doc, pages, uid=uid, carried=[page.position for page in shown])] if summed else []
-    parts += [_warning(text) for text in doc.own_warnings[:_MAX_WARNINGS]]
+    parts += _warnings(doc.own_warnings, "doc.warnings")
     if not pages:
         parts.append(f'<div style="padding:12px 14px;{SECOND}">The document has no pages.</div>')
     named = not summed or len({page.source for page in pages}) > 1
@@ -211,8 +211,12 @@ def _room(pages: int, taken: int = 0) -> int:
     return min(PAGE_BYTES - script // pages, (_ALL_BYTES - script - taken) // pages) - _FRAME_BYTES
 
 
-def _warning(text: str) -> str:
-    return f'<div style="padding:4px 14px">{icon_line(icon("warning", WARNING), escape(text))}</div>'
+def _warnings(texts: Sequence[str], line: str) -> list[str]:
+    """A line for each, up to some; `line` shows all of them."""
+    shown = [escape(text) for text in texts[:MOST_WARNINGS]]
+    if len(texts) > MOST_WARNINGS:
+        shown.append(leads(f"{len(texts) - MOST_WARNINGS:,} more:", line))
+    return [f'<div style="padding:4px 14px">{icon_line(icon("warning", WARNING), html)}</div>' for html in shown]
 
 
 def _page(
@@ -291,10 +295,7 @@ def _banner(page: Page) -> str:
 
 def _notes(page: Page) -> str:
     """What was mended or is in doubt on a page, and, quietly, that it was asked more than once."""
-    warnings = warnings_of(page)
-    shown = [_warning(text) for text in warnings[:_MAX_WARNINGS]]
-    if len(warnings) > _MAX_WARNINGS:
-        shown.append(_warning(f"{len(warnings) - _MAX_WARNINGS} more: doc.page({page.position}).warnings"))
+    shown = _warnings(warnings_of(page), f"doc.page({page.position}).warnings")
     if again := tries_line(page):
         words = f"{again[0].upper()}{again[1:]}."
         shown.append(f'<div title="{escape(tries_title(page))}" style="padding:4px 14px;{SECOND}">{words}</div>')

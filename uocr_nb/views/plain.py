@@ -17,6 +17,7 @@ from uocr_nb.views.words import (
     BY_SOURCE,
     DOUBTS,
     EMPTY_LIST,
+    MOST_WARNINGS,
     alike,
     count,
     doubts,
@@ -125,8 +126,11 @@ def document_plain(doc: Document) -> str:
     if not pages:
         return "A document without pages."
     lines = [_title(pages)]
-    for text in doc.own_warnings[:5]:
+    warnings = doc.own_warnings
+    for text in warnings[:MOST_WARNINGS]:
         lines += _indented("  ", wrap(f"! {printable(text)}", COLUMNS - 2))
+    if (left := len(warnings) - MOST_WARNINGS) > 0:
+        lines.append(f"  ! {left:,} more: doc.warnings")
     lines += _source_lines(pages)
     lines += _page_lines(pages[0], whole=False)
     lines += _bad_lines(pages)

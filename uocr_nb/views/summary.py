@@ -187,7 +187,8 @@ def _bad_row(
 ) -> str:
     page, name = group[0], places(group)
     to = next((one.position for one in group if one.position in carried), None)
-    link = f'<a href="#{anchor(uid, to)}" style="text-decoration:underline">{name}</a>' if to is not None else name
+    look = "color:inherit;text-decoration:underline"  # a browser's own blue cannot be read on a dark ground
+    link = f'<a href="#{anchor(uid, to)}" style="{look}">{name}</a>' if to is not None else name
     place = source_place(group, pages)
     reason = reason_of(page)
     if len(reason) > _LONGEST_REASON:

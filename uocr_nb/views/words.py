@@ -19,6 +19,7 @@ __all__ = [
     "DOUBTS",
     "EMPTY_LIST",
     "IN_DOUBT",
+    "MOST_WARNINGS",
     "RETRY",
     "SAVE_ALL",
     "alike",
@@ -47,6 +48,9 @@ RETRY = "doc.retry()"
 
 EMPTY_LIST = "list of the items above"
 """A list without a text of its own is a container that comes after its items."""
+
+MOST_WARNINGS = 5
+"""Warnings of a document or a page that are shown; how many more there are is said."""
 
 BLANK = "blank, not asked"
 """The note of a page that was known to be blank before asking."""
