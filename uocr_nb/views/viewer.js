@@ -545,6 +545,16 @@ function mount(root, source) {
     });
   }
 
+  // What is drawn anew keeps the focus, or the notebook would get the next key.
+  function refill(part, ...children) {
+    const stops = [...part.querySelectorAll("button,input")];
+    const at = stops.indexOf(document.activeElement);
+    part.replaceChildren(...children);
+    if (at < 0) return;
+    const now = [...part.querySelectorAll("button,input")];
+    (now[Math.min(at, now.length - 1)] || el.text).focus({ preventScroll: true });
+  }
+
   // ------------------------------------------------------------ root and chrome
   const watching = new ResizeObserver(() => soon(measure));
   const themes = new MutationObserver(() => paint(ui.chrome));
@@ -684,9 +694,6 @@ function mount(root, source) {
     const area = (box) => Number.parseFloat(box.style.width) * Number.parseFloat(box.style.height);
     [...ui.current.boxes.values()].sort((a, b) => area(b) - area(a)).forEach((box, i) => (box.style.zIndex = i + 1));
     for (const row of node.querySelectorAll(".uo-pane .uo-row")) dressRow(row);
-    for (const n of (node.dataset.edited || "").split(" ").filter(Boolean).map(Number)) {
-      for (const map of [ui.current.boxes, ui.current.rows]) map.get(n)?.classList.add("uo-edited");
-    }
     tabStops();
   }
 
@@ -750,7 +757,7 @@ function mount(root, source) {
     const again = source.can.has("rerun")
       ? button("Run again", () => source.ask("rerun", { ps: [state.page] }).catch((error) => say(error.message)), { shape: "again", kind: "uo-framed" })
       : make("code", {}, "doc.retry()");
-    el.banner.replaceChildren(make("span", { dir: "auto", style: "color:var(--uo-ink)" }, reason || `The page is ${STATUS[l][0]}.`), again);
+    refill(el.banner, make("span", { dir: "auto", style: "color:var(--uo-ink)" }, reason || `The page is ${STATUS[l][0]}.`), again);
   }
 
   // ------------------------------------------------------------ labels
@@ -791,7 +798,7 @@ function mount(root, source) {
     el.chips.replaceChildren(...made, fold);
     roving(el.chips);
     foldChips();
-    if (at) [...el.chips.children].find((chip) => chip.dataset.kind === at)?.focus();
+    if (at) ([...el.chips.children].find((chip) => chip.dataset.kind === at) || el.text).focus({ preventScroll: true });
   }
 
   function foldChips() {
@@ -852,12 +859,13 @@ function mount(root, source) {
     ui.chrome.dataset.tab = tab;
     for (const one of el.tablist.children) one.setAttribute("aria-selected", String(one.dataset.tab === tab));
     roving(el.tablist, el.tablist.querySelector("[aria-selected=true]"));
-    if (ui.current.p) {
-      text();
-      marks();
-      actions();
-      measure();
-    }
+    if (!ui.current.p) return;
+    const held = heldFocus();
+    text();
+    marks();
+    actions();
+    measure();
+    restoreFocus(held);
   }
 
   function text() {
@@ -959,14 +967,17 @@ function mount(root, source) {
 
   function heldFocus() {
     const at = document.activeElement;
-    if (!ui.chrome.contains(at)) return null;
-    const n = blockAt(at);
-    if (n === null) return null;
-    return { n, side: at.closest(".uo-mat") ? "page" : "text" };
+    return ui.chrome.contains(at) ? { n: blockAt(at), side: at.closest(".uo-text") ? "text" : "page" } : null;
   }
 
   function restoreFocus(held) {
-    if (held && !ui.chrome.contains(document.activeElement)) focusBlock(ui.current.rows.has(held.n) ? held.n : 1, held.side);
+    if (held) keepFocus(held);
+  }
+
+  function keepFocus({ n = null, side = "page" } = {}) {
+    if (ui.chrome.contains(document.activeElement)) return;
+    focusBlock(ui.current.rows.has(n) ? n : state.selected || 1, side);
+    if (!ui.chrome.contains(document.activeElement)) el.text.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------ actions
@@ -996,14 +1007,13 @@ function mount(root, source) {
     const own = ask("tab").flat();
     if (own.length) el.actions.replaceChildren(...own);
     else if (n) el.actions.replaceChildren(make("span", {}, `Block ${n}`), ...blockButtons(n));
-    else el.actions.replaceChildren(...ask("pageActions").flat(), button("Copy page", (event) => copyPage().then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the page (c)" }));
-    if (at >= 0) el.actions.children[Math.min(at, el.actions.children.length - 1)]?.focus?.();
+    else refill(el.actions, ...ask("pageActions").flat(), button("Copy page", (event) => copyPage().then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the page (c)" }));
     const row = n && ui.current.rows.get(n);
     el.strip.classList.toggle("uo-open", !!row);
     if (!row) return;
     const head = make("div", {}, make("span", { class: "uo-tile", "data-f": row.dataset.f }, row.dataset.c), make("b", {}, `Block ${n}`), make("span", { class: "uo-hint" }, extentOf(n)), make("span", { class: "uo-spring" }), ...blockButtons(n));
     for (const word of head.querySelectorAll("button > span")) word.remove();
-    el.strip.replaceChildren(head, make("p", { dir: "auto", onclick: () => show("markdown") }, rowText(row).slice(0, 400)));
+    refill(el.strip, head, make("p", { dir: "auto", onclick: () => show("markdown") }, rowText(row).slice(0, 400)));
   }
 
   const copyBlock = (n) => copy(rowText(ui.current.rows.get(n)));
@@ -1273,7 +1283,7 @@ function mount(root, source) {
         if (l === "o") made.firstChild.setAttribute("class", "uo-good");
         return made;
       });
-    el.foot.replaceChildren(...left, ...ask("foot").flat(), make("span", { class: "uo-spring" }), ...(ui.doc.total > 1 ? counts : []), make("span", { class: "uo-sep uo-keys" }), make("button", { type: "button", class: "uo-keys", onclick: sheet, "aria-label": "Keys" }, "Keys ", make("kbd", {}, "?")));
+    refill(el.foot, ...left, ...ask("foot").flat(), make("span", { class: "uo-spring" }), ...(ui.doc.total > 1 ? counts : []), make("span", { class: "uo-sep uo-keys" }), make("button", { type: "button", class: "uo-keys", onclick: sheet, "aria-label": "Keys" }, "Keys ", make("kbd", {}, "?")));
   }
 
   function nextOf(wanted, by = 1) {
@@ -1300,6 +1310,7 @@ function mount(root, source) {
     el.popup = null;
     el.more.setAttribute("aria-expanded", "false");
     if (el.opener?.isConnected) el.opener.focus({ preventScroll: true });
+    keepFocus();
     return true;
   }
 
@@ -1692,7 +1703,7 @@ function editing(ui) {
       refused(error.message);
       return false;
     }
-    if (kind === "delete") state.selected = null;
+    if (kind === "delete") ui.select(null);
     close();
     await ui.refresh();
     if (kind === "delete" && !ui.chrome.contains(document.activeElement)) ui.focusBlock(Math.min(given.n, ui.current.rows.size), "text");
