@@ -322,7 +322,7 @@ function download(name, content) {
 
 // One unit out for each unit in, so that places in the folded text are places in the text.
 function fold(text) {
-  const lower = text.slice(0, LONGEST_SEARCHED).replace(/[^\x00-\x7f]/g, (c) => c.normalize("NFD")[0].toLowerCase().slice(0, 1) || c);
+  const lower = text.slice(0, LONGEST_SEARCHED).replace(/[^\x00-\x7f]/g, (c) => c.normalize("NFD")[0].toLowerCase().slice(0, 1) || c).replace(/\s/g, " ");
   return lower.toLowerCase().length === lower.length ? lower.toLowerCase() : lower;
 }
 
@@ -561,6 +561,7 @@ function mount(root, source) {
 
   function attach(to) {
     ui.root = to;
+    to.uocr = ui;
     to.dataset.on = "";
     // Lab and Notebook listen before the view does: `x` would cut the cell.
     to.dataset.lmSuppressShortcuts = "true";
@@ -630,6 +631,8 @@ function mount(root, source) {
     const turned = p !== ui.current.p;
     state.page = p;
     if (turned) {
+      // Another view of the document may have something selected on it.
+      chosen ??= source.chosenOn?.(p) ?? null;
       state.selected = chosen;
       state.hot = null;
     } else if (chosen) state.selected = chosen;
@@ -682,19 +685,23 @@ function mount(root, source) {
 
   // Boxes and rows become things that can be pointed at, by mouse, key and screen reader.
   function dress(node) {
-    for (const box of el.mat.querySelectorAll(".uo-box")) {
-      const n = Number(box.dataset.b);
-      ui.current.boxes.set(n, box);
-      box.setAttribute("role", "button");
-      box.setAttribute("aria-label", box.title);
-      box.removeAttribute("title");
-      box.tabIndex = -1;
-    }
+    for (const box of el.mat.querySelectorAll(".uo-box")) dressBox(box);
     // A small box over a large one is the one that is pointed at.
     const area = (box) => Number.parseFloat(box.style.width) * Number.parseFloat(box.style.height);
     [...ui.current.boxes.values()].sort((a, b) => area(b) - area(a)).forEach((box, i) => (box.style.zIndex = i + 1));
     for (const row of node.querySelectorAll(".uo-pane .uo-row")) dressRow(row);
     tabStops();
+  }
+
+  function dressBox(box) {
+    const n = Number(box.dataset.b);
+    ui.current.boxes.set(n, box);
+    box.setAttribute("role", "button");
+    box.setAttribute("aria-label", box.title);
+    box.removeAttribute("title");
+    box.setAttribute("aria-pressed", String(n === state.selected));
+    box.classList.toggle("uo-sel", n === state.selected);
+    box.tabIndex = -1;
   }
 
   function dressRow(row) {
@@ -1496,7 +1503,7 @@ function mount(root, source) {
     ui.root.querySelector(".uo-unfold")?.remove();
   }
 
-  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
+  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
   build();
   for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
@@ -1571,24 +1578,30 @@ const EDIT_STYLE = `
   .uo-edit textarea{display:block;width:100%;min-height:62px;max-height:min(46vh,420px);padding:8px 10px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground);color:var(--uo-ink);font:400 13px/19.5px var(--jp-content-font-family,system-ui,sans-serif);resize:vertical;field-sizing:content;unicode-bidi:plaintext;overflow-wrap:anywhere}
   .uo-edit textarea:focus-visible{outline:2px solid var(--uo-accent);outline-offset:-1px}
   .uo-edit textarea.uo-mono{font:400 11px/17px var(--jp-code-font-family,ui-monospace,monospace)}
-  .uo-edit>div{display:flex;flex-wrap:wrap;align-items:center;gap:6px}
+  .uo-edit>div{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:6px}
+  .uo-edit>div>div{display:flex;flex-wrap:wrap;align-items:center;gap:6px}
   .uo-edit button{font-size:12px;line-height:16px}
   .uo-edit button.uo-framed{background:var(--uo-ground)}
   .uo-choose{position:relative;display:inline-flex;align-items:center;gap:6px;height:26px;padding:0 0 0 6px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground)}
   .uo-choose:focus-within{outline:2px solid var(--uo-accent);outline-offset:1px}
-  .uo-choose select{appearance:none;height:24px;padding:0 24px 0 0;border:0;background:none;outline:none!important;font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--uo-ink);cursor:pointer}
+  .uo-choose select{appearance:none;field-sizing:content;max-width:180px;height:24px;padding:0 24px 0 0;border:0;background:none;outline:none!important;font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--uo-ink);cursor:pointer}
   .uo-choose option{background:var(--uo-ground);color:var(--uo-ink)}
   .uo-choose>svg{position:absolute;right:6px;width:12px;height:12px;pointer-events:none}
   .uo-edit input{width:130px;height:26px;padding:0 6px;border:1px solid var(--uo-frame);border-radius:4px;background:var(--uo-ground);font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif)}
   .uo-edit .uo-quiet{font-weight:400;color:var(--uo-soft)}
+  .uo-edit .uo-refused:empty{display:none}
   .uo-edit .uo-refused{color:var(--uo-error);font:400 12px/16px var(--jp-ui-font-family,system-ui,sans-serif);overflow-wrap:anywhere}
   .uo-box.uo-editing{cursor:move;touch-action:none;outline:2px solid var(--uo-paper-accent)!important;outline-offset:2px!important;z-index:400!important}
+  .uo-box.uo-editing>.uo-tag[style*="right:100%"]{translate:-7px 0}
   .uo-box.uo-editing::after{border-color:var(--uo-paper-accent)!important}
   .uo-grip{position:absolute;z-index:4;width:9px;height:9px;margin:-4.5px;background:#fff;border:1.5px solid #1565c0;border-radius:1px}
   .uo-grip::before{content:"";position:absolute;inset:-9px}
 }
 .uo-chrome{--uo-paper-accent:#1565c0}
-.uo-chrome.uo-narrow .uo-edit .uo-keyed kbd{display:none}
+.uo-chrome.uo-narrow{
+  .uo-edit .uo-keyed kbd{display:none}
+  .uo-actions .uo-worded>span{display:inline;margin:0;color:inherit}
+}
 `;
 
 // Correcting in place: the row becomes a field with its label, the box gets handles. Python keeps what is corrected.
@@ -1833,12 +1846,8 @@ function editing(ui) {
       make(
         "div",
         {},
-        make("span", { class: "uo-choose" }, tile, select, icon("down")),
-        free,
-        button("Delete block", remove, { shape: "close", kind: "uo-quiet" }),
-        make("span", { class: "uo-spring" }),
-        cancelled,
-        button("Keep", keep, { kind: "uo-main", title: "Keep this edit (Ctrl+Enter)", name: "Keep" }),
+        make("div", {}, make("span", { class: "uo-choose" }, tile, select, icon("down")), free, button("Delete block", remove, { shape: "close", kind: "uo-quiet" })),
+        make("div", {}, cancelled, button("Keep", keep, { kind: "uo-main", title: "Keep this edit (Ctrl+Enter)", name: "Keep" })),
       ),
       make("div", { class: "uo-refused", role: "alert" }),
     );
