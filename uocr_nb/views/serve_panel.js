@@ -429,6 +429,8 @@ function initialize({ model }) {
   document.addEventListener("focusin", remember);
   function remember(event) {
     const root = event.target.closest?.("[data-uid]");
+    // Lab's selectors can match the focused element itself, so the mark on the root alone is not enough.
+    if (root?.dataset.uid === model.get("uid")) event.target.dataset.lmSuppressShortcuts = "true";
     kept.focus = root && root.dataset.uid === model.get("uid") ? event.target.dataset.a : null;
   }
 

@@ -347,6 +347,10 @@ function paint(chrome) {
   for (const [name, pair] of Object.entries(FAMILIES)) chrome.style.setProperty(`--uo-f-${name}`, pair[dark]);
 }
 
+// Lab and Notebook listen before the view does, and `x` would cut the cell. Their selectors can match the focused element
+// itself, so the mark on the root alone is not enough.
+const suppress = (element) => (element.dataset.lmSuppressShortcuts = "true");
+
 // Formulas are set before the host's typesetter sees them, so that they show without it too.
 function setFormulas(node) {
   for (const place of node.querySelectorAll(".uo-math[data-mml]")) {
@@ -563,8 +567,7 @@ function mount(root, source) {
     ui.root = to;
     to.uocr = ui;
     to.dataset.on = "";
-    // Lab and Notebook listen before the view does: `x` would cut the cell.
-    to.dataset.lmSuppressShortcuts = "true";
+    suppress(to);
     setFormulas(to);
     for (const child of to.children) {
       const kept = child.classList.contains("uo-chrome") || child.tagName === "SCRIPT" || child.classList.contains("uo-summary");
@@ -955,6 +958,7 @@ function mount(root, source) {
   }
 
   function focused(target) {
+    suppress(target);
     const n = blockAt(target);
     if (n === null) return;
     hot(n);
