@@ -79,6 +79,14 @@ def test_the_log_has_an_entry_for_each_thing_that_changed(doc: Document) -> None
         doc.edits[0].page = 2
 
 
+def test_long_texts_are_shown_where_they_begin_to_differ() -> None:
+    doc = Document([_page(1, "Table 2 | A comparison of two modles of one kind, and more.")])
+    doc.edit(1, 1, text="Table 2 | A comparison of two models of one kind, and more.")
+    assert str(doc.edits[0]) == (
+        'p. 1  block 1  text  "...n of two modles of one kind,..." → "...n of two models of one kind,..."'
+    )
+
+
 def test_a_long_log_shows_its_end() -> None:
     doc = Document([_page(n, "x " * 60) for n in range(1, 31)])
     assert repr(doc.edits) == "No edits."

@@ -19,6 +19,8 @@ What = Literal["text", "label", "box", "delete"]
 
 _SHOWN = 20
 _WIDTH = 34
+_LEAD = 12
+"""Characters that are shown before the first difference of two long texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Edit:
         where = f"p. {self.page}  block {self.block}  "
         if isinstance(self.before, Block):
             return f"{where}deleted  {self.before.label} {_short(self.before.text)}"
-        return f"{where}{self.what}  {_short(self.before)} → {_short(self.after)}"
+        return f"{where}{self.what}  {' → '.join(_short_pair(self.before, self.after))}"
 
 
 class Edits(list[Edit]):
@@ -103,13 +105,26 @@ def counted(edits: int) -> str:
     return f"{edits:,} edit{'' if edits == 1 else 's'}"
 
 
-def _short(value: str | Box | None) -> str:
+def _short_pair(before: str | Box | None, after: str | Box | None) -> tuple[str, str]:
+    """Both, short; of long texts the part in which they begin to differ."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return _short(before), _short(after)
+    old, new = " ".join(before.split()), " ".join(after.split())
+    alike = next(
+        (n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    start = 0 if max(len(old), len(new)) <= _WIDTH else max(0, alike - _LEAD)
+    return _short(old, start), _short(new, start)
+
+
+def _short(value: str | Box | None, start: int = 0) -> str:
     if value is None:
         return "none"
     if not isinstance(value, str):
         return " ".join(map(str, value))
     text = " ".join(value.split())
-    return f'"{text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."}"'
+    shown = ("..." if start else "") + text[start:]
+    return f'"{shown if len(shown) <= _WIDTH else shown[: _WIDTH - 3] + "..."}"'
 
 
 def applied(page: Page, edit: Edit) -> Page:
