@@ -149,8 +149,8 @@ const STYLE = `
   .uo-chips.uo-all{flex-wrap:wrap}
   .uo-chips button{font-weight:400;padding:0 4px;gap:5px;flex:none}
   .uo-chips button[aria-pressed=false]{text-decoration:line-through;color:var(--uo-hint)}
-  .uo-chips button[aria-pressed=false] .uo-tile{opacity:.7}
-  .uo-tile{font:600 10.5px/13px var(--jp-code-font-family,ui-monospace,monospace);display:inline-block;min-width:19px;padding:0 2px;border:var(--b);border-color:var(--c);border-radius:2px;color:var(--c);text-align:center;background:color-mix(in srgb,var(--c) 8%,transparent)}
+  .uo-chips button[aria-pressed=false] .uo-tile{color:var(--uo-hint);border-color:var(--uo-hint);background:none}
+  .uo-tile{font:600 10.5px/13px var(--jp-code-font-family,ui-monospace,monospace);display:inline-block;min-width:19px;padding:0 2px;border:var(--b);border-color:var(--c);border-radius:2px;color:var(--c);text-align:center;background:color-mix(in srgb,var(--c) 3%,transparent)}
   .uo-tabs{gap:2px;align-items:stretch;padding:0 8px 0 12px;overflow:hidden}
   .uo-tabs [role=tablist]{display:flex;flex:none}
   .uo-tabs [role=tab]{height:36px;border:0;border-radius:0;padding:0 10px;font-weight:400;color:var(--uo-soft);border-bottom:2px solid transparent;border-top:2px solid transparent}
@@ -167,7 +167,7 @@ const STYLE = `
   .uo-box{cursor:pointer;outline-offset:2px!important}
   .uo-box:is(.uo-hot,.uo-sel)::after{content:"";position:absolute;inset:-2px;border:2px solid var(--p);box-shadow:0 0 0 1.5px #fff;background:color-mix(in srgb,var(--p) 11%,transparent);pointer-events:none}
   .uo-box:is(.uo-hot,.uo-sel)>.uo-tag{background-color:var(--p)!important;color:#fff!important;z-index:3}
-  .uo-plain .uo-box:not(.uo-hot,.uo-sel)>.uo-tag{display:none}
+  &.uo-plain .uo-box:not(.uo-hot,.uo-sel)>.uo-tag{display:none}
   .uo-edited>.uo-tag::after,.uo-edited>.uo-no::after{content:"•";margin-left:2px}
   .uo-off{display:none!important}
   .uo-strike{position:absolute;background:#ffe08a;mix-blend-mode:multiply;pointer-events:none}
@@ -176,11 +176,12 @@ const STYLE = `
   .uo-right>.uo-fade{position:absolute;right:14px;bottom:0;left:0;height:36px;pointer-events:none;background:linear-gradient(transparent,var(--uo-ground))}
   .uo-text .uo-row{position:relative;margin:0!important;padding:4px 12px 4px 57px!important;border-left:2px solid transparent;cursor:default;background-color:transparent!important;transition:background-color .12s}
   .uo-text .uo-row>.uo-no{left:0!important;top:4px!important;width:46px!important;line-height:19px!important;color:var(--uo-soft);font:400 11px/19px var(--jp-code-font-family,ui-monospace,monospace)!important;opacity:1!important}
-  .uo-no b{font-weight:600;color:var(--c);margin-left:5px}
+  .uo-no b{font-weight:600;color:var(--c)}
   .uo-text .uo-row>.uo-text{border:0!important;padding:0!important;overflow:visible;font-family:inherit;min-height:19px!important}
   .uo-text .uo-row[data-f=code]>.uo-text{font-family:var(--jp-code-font-family,ui-monospace,monospace)}
   .uo-row.uo-hot,.uo-row.uo-sel{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
   .uo-row.uo-hot>.uo-no,.uo-row.uo-sel>.uo-no{color:var(--uo-ink)}
+  .uo-row:is(.uo-hot,.uo-sel)>.uo-no b{color:color-mix(in srgb,var(--c) 70%,var(--uo-ink))}
   .uo-row:focus-visible{outline-offset:-2px!important}
   .uo-row mark,.uo-flat mark{background:#ffe08a;color:#1b1f24;padding:0;border-radius:2px}
   mark.uo-now{background:#ffb52e!important}
@@ -213,7 +214,11 @@ const STYLE = `
   .uo-film .uo-warn{color:var(--uo-warn)}.uo-film .uo-error{color:var(--uo-error)}.uo-film .uo-accent{color:var(--uo-accent)}
   .uo-foot{display:flex;align-items:center;gap:12px;min-height:28px;padding:0 6px 0 12px;border-top:1px solid var(--uo-hair);background:var(--uo-second);color:var(--uo-soft);overflow:hidden;white-space:nowrap}
   .uo-foot button{flex:none;height:24px;padding:0 6px;font-weight:400;margin:0 -4px;gap:4px}
-  .uo-foot .uo-spring{flex:1 0 0}
+  .uo-facts{display:flex;align-items:center;gap:12px;flex:1 1 0;min-width:0;overflow:hidden}
+  .uo-facts span{overflow:hidden;text-overflow:ellipsis}
+  .uo-facts>:is(code,.uo-sep){flex:none}
+  .uo-foot.uo-tight{gap:9px}
+  .uo-foot.uo-tight .uo-word{display:none}
   .uo-foot .uo-sep{align-self:center;height:14px;border-left:1px solid var(--uo-line)}
   .uo-menu,.uo-sheet-keys{position:absolute;z-index:9;background:var(--uo-ground);border:1px solid var(--uo-line);border-radius:6px}
   .uo-menu{top:36px;right:8px;min-width:190px;padding:4px}
@@ -238,7 +243,7 @@ const STYLE = `
   .uo-tabs{order:1}.uo-chips{order:2}.uo-stand,.uo-text{order:3;flex:none;height:var(--uo-tall,480px)}
   .uo-mat{padding:12px}
   &[data-tab=page] .uo-text,&:not([data-tab=page]) :is(.uo-stand,.uo-chips){display:none}
-  .uo-actions span,.uo-foot code,.uo-foot .uo-sep,.uo-foot .uo-word,.uo-foot .uo-keys,.uo-foot>span:nth-child(n+3):not(.uo-spring),.uo-fade{display:none}
+  .uo-actions span,.uo-foot code,.uo-foot .uo-sep,.uo-foot .uo-word,.uo-foot .uo-keys,.uo-facts>:nth-child(n+3),.uo-fade{display:none}
   .uo-tabs button:not([role=tab]){padding:0 5px}
   .uo-tabs .uo-actions button:not(.uo-worded)>span{display:none}
   &[data-tab=page] .uo-actions{display:none}
@@ -530,7 +535,7 @@ function mount(root, source) {
     el.live = make("div", { class: "uo-unseen", "aria-live": "polite", role: "status" });
     chrome.append(el.style, el.bar, el.progress, el.banner, el.body, el.strip, el.film, el.foot, el.live);
     chrome.addEventListener("keydown", key);
-    chrome.addEventListener("mouseover", (event) => hot(blockAt(event.target)));
+    chrome.addEventListener("mouseover", pointed);
     chrome.addEventListener("mouseleave", () => hot(null));
     chrome.addEventListener("focusin", (event) => focused(event.target));
     chrome.addEventListener("click", clicked);
@@ -609,8 +614,16 @@ function mount(root, source) {
     const fit = (el.mat.clientWidth - inset) * ratio + inset + (narrow ? 0 : 36);
     ui.chrome.style.setProperty("--uo-tall", `${Math.round(Math.max(320, Math.min(fit, window70)))}px`);
     foldChips();
+    tighten();
     film();
     fade();
+  }
+
+  // The words beside the counts go first.
+  function tighten() {
+    el.foot.classList.remove("uo-tight");
+    const facts = el.foot.firstChild;
+    if (facts && facts.scrollWidth > facts.clientWidth + 1) el.foot.classList.add("uo-tight");
   }
 
   function fade() {
@@ -715,7 +728,7 @@ function mount(root, source) {
     row.removeAttribute("title");
     row.tabIndex = -1;
     const place = row.querySelector(":scope > .uo-no");
-    place?.replaceChildren(`${n}`, make("b", {}, row.dataset.c || ""));
+    place?.replaceChildren(`${n}`, " ", make("b", {}, row.dataset.c || ""));
     for (const scroll of row.querySelectorAll(".uo-scroll")) scroll.tabIndex = -1;
   }
 
@@ -863,6 +876,12 @@ function mount(root, source) {
     fade();
   }
 
+  // What scrolls and holds nothing that can be focused is a stop itself.
+  function scrollStops() {
+    el.mat.tabIndex = ui.current.boxes.size ? -1 : 0;
+    el.text.tabIndex = (state.tab === "markdown" || state.tab === "page") && ui.current.rows.size ? -1 : 0;
+  }
+
   // ------------------------------------------------------------ text
   function show(tab) {
     state.tab = tab;
@@ -880,6 +899,7 @@ function mount(root, source) {
 
   function text() {
     const { node, rows } = ui.current;
+    scrollStops();
     el.text.setAttribute("aria-label", state.tab);
     if (!node) {
       el.text.replaceChildren(make("div", { class: "uo-say", style: "padding-left:14px" }, "This page is not in the saved notebook. ", make("code", {}, `doc.page(${state.page})`), " shows it, or ", make("code", {}, "doc.view()"), "."));
@@ -914,6 +934,13 @@ function mount(root, source) {
       map.get(n)?.classList.add("uo-hot");
     }
     state.hot = n;
+  }
+
+  function pointed(event) {
+    const n = blockAt(event.target);
+    if (n === state.hot) return;
+    hot(n);
+    if (n !== null) soon(() => n === state.hot && reveal(n, { box: !event.target.closest(".uo-box"), row: !event.target.closest(".uo-row") }));
   }
 
   // Pointing at one end scrolls the other into sight, when it is out of it.
@@ -1294,7 +1321,8 @@ function mount(root, source) {
         if (l === "o") made.firstChild.setAttribute("class", "uo-good");
         return made;
       });
-    refill(el.foot, ...left, ...ask("foot").flat(), make("span", { class: "uo-spring" }), ...(ui.doc.total > 1 ? counts : []), make("span", { class: "uo-sep uo-keys" }), make("button", { type: "button", class: "uo-keys", onclick: sheet, "aria-label": "Keys" }, "Keys ", make("kbd", {}, "?")));
+    refill(el.foot, make("span", { class: "uo-facts" }, ...left, ...ask("foot").flat()), ...(ui.doc.total > 1 ? counts : []), make("span", { class: "uo-sep uo-keys" }), make("button", { type: "button", class: "uo-keys", onclick: sheet, "aria-label": "Keys" }, "Keys ", make("kbd", {}, "?")));
+    tighten();
   }
 
   function nextOf(wanted, by = 1) {
@@ -1723,7 +1751,7 @@ function editing(ui) {
     if (kind === "delete") ui.select(null);
     close();
     await ui.refresh();
-    if (kind === "delete" && !ui.chrome.contains(document.activeElement)) ui.focusBlock(Math.min(given.n, ui.current.rows.size), "text");
+    if (kind === "delete") ui.focusBlock(Math.min(given.n, ui.current.rows.size), "text");
     ui.say(words);
     return true;
   }
