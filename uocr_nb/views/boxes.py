@@ -138,11 +138,18 @@ _NEVER_DRAWN = 0.3
 """Height of the paper of a page without a picture, as a part of its width."""
 
 
-def paper_html(page: Page, pictures: Pictures, *, reading: bool = False, edited: Collection[int] = ()) -> str:
+def paper_html(
+    page: Page,
+    pictures: Pictures,
+    *,
+    reading: bool = False,
+    edited: Collection[int] = (),
+    width: str = "width:42%;min-width:300px;max-width:560px",
+) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
     While the page is `reading`, its last box is the one whose text is being written. The boxes of blocks with `edited`
-    numbers are marked.
+    numbers are marked. `width` is what the paper takes of the room.
     """
     if pictures.page:
         paper = (
@@ -156,8 +163,7 @@ def paper_html(page: Page, pictures: Pictures, *, reading: bool = False, edited:
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
     layer = "".join([*box_divs(page, pictures.ratio, reading=reading, edited=edited).values(), *_unread(page)])
     return (
-        '<div class="uo-paper" style="float:left;width:42%;min-width:300px;max-width:560px;box-sizing:border-box;'
-        f'margin:0 16px 14px 0;border:{HAIR}">'
+        f'<div class="uo-paper" style="float:left;{width};box-sizing:border-box;margin:0 16px 14px 0;border:{HAIR}">'
         '<div class="uo-sheet" style="position:relative;overflow:hidden;background-color:#ffffff;color:#1b1f24;'
         f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;word-spacing:-4px;white-space:nowrap">{paper}{layer}</div></div>'
     )
