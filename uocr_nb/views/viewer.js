@@ -215,8 +215,7 @@ const STYLE = `
   .uo-foot{display:flex;align-items:center;gap:12px;min-height:28px;padding:0 6px 0 12px;border-top:1px solid var(--uo-hair);background:var(--uo-second);color:var(--uo-soft);overflow:hidden;white-space:nowrap}
   .uo-foot button{flex:none;height:24px;padding:0 6px;font-weight:400;margin:0 -4px;gap:4px}
   .uo-facts{display:flex;align-items:center;gap:12px;flex:1 1 0;min-width:0;overflow:hidden}
-  .uo-facts span{overflow:hidden;text-overflow:ellipsis}
-  .uo-facts>:is(code,.uo-sep){flex:none}
+  .uo-facts>*{flex:none}
   .uo-foot.uo-tight{gap:9px}
   .uo-foot.uo-tight .uo-word{display:none}
   .uo-foot .uo-sep{align-self:center;height:14px;border-left:1px solid var(--uo-line)}
@@ -231,7 +230,7 @@ const STYLE = `
   .uo-turn svg,svg.uo-turn{animation:uo-turn 1.1s linear infinite}
 }
 .uo-chrome[data-dark] .uo-mat .uo-image{filter:brightness(.93)}
-.uo-chrome[data-dark] .uo-film img{filter:brightness(.85)}
+.uo-chrome[data-dark] .uo-thumb{filter:brightness(.85)}
 .uo-chrome.uo-narrow{
   .uo-bar{gap:2px}
   .uo-name{flex:1 1 0}
@@ -819,6 +818,7 @@ function mount(root, source) {
       measure();
     }, { kind: "uo-rest", title: "More labels" });
     el.chips.replaceChildren(...made, fold);
+    el.chips.style.display = made.length || !state.narrow ? "" : "none";
     roving(el.chips);
     foldChips();
     if (at) ([...el.chips.children].find((chip) => chip.dataset.kind === at) || el.text).focus({ preventScroll: true });
