@@ -132,6 +132,8 @@ class Extension:
         # A kept one was asked to outlive the kernel, so it outlives the extension too.
         start.stop_all(kept=False)
         start.forget_ended()
+        if (viewer := sys.modules.get("uocr_nb.views.viewer")) is not None:
+            viewer.close_all()
         for kind in ("line", "cell"):
             for name in NAMES:
                 self.shell.magics_manager.magics[kind].pop(name, None)

@@ -1,11 +1,14 @@
 """The one output of a reading: a progress line and the pages as they are done, then the document.
 
 In a notebook it is one HTML output that is updated through its display handle, never a widget: what is saved in the
-middle of a run is a page that reads. On a terminal it is a progress bar, and the document shows itself as the value.
+middle of a run is a page that reads. What changes by the second goes to a view that drives this HTML
+(`uocr_nb.views.viewer`), so the output itself is updated when a page is done. On a terminal it is a progress bar, and
+the document shows itself as the value.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,6 +18,7 @@ from IPython.display import display
 
 from uocr_nb.config import settings
 from uocr_nb.views.mime import document_bundle, live_bundle
+from uocr_nb.views.viewer import LiveView
 from uocr_nb.views.watch import Terminal
 
 if TYPE_CHECKING:
@@ -53,6 +57,7 @@ class LiveDocument:
         self._uid = uuid4().hex[:12]
         self._handle: Any = None
         self._terminal = None if hasattr(shell, "kernel") else Terminal()
+        self._view: LiveView | None = None
         self._drawn: tuple[Any, ...] = ()
         self._drawn_at = 0.0
         self._not_before = 0.0
@@ -64,16 +69,26 @@ class LiveDocument:
         return bool(self._drawn)
 
     def update(self, progress: Progress, pages: list[Page]) -> None:
-        """Show how far it is; called several times a second from the thread of the cell."""
+        """Show how far it is; called several times a second from the thread of the cell.
+
+        Raises
+        ------
+        StopReading
+            When Stop was pressed in the output.
+        """
+        if self._view is not None:
+            self._view.tick(progress, pages)
         if not progress.total:
             return
-        state = (progress.done, progress.tokens, progress.reading, progress.waiting)
+        state = (progress.done, progress.waiting, progress.tokens, progress.reading)
         if self._terminal is not None:
             self._drawn = state
             self._terminal(progress, pages)
             return
         now = time.monotonic()
-        if now < self._not_before or progress.finished or (state == self._drawn and now < self._drawn_at + _STILL):
+        # What a view draws by itself is no reason to draw the output anew, which puts another one in its place.
+        same = state[:2] == self._drawn[:2] if self._driven else state == self._drawn
+        if now < self._not_before or progress.finished or (same and now < self._drawn_at + _STILL):
             return
         # Forms without a picture of the page have nothing to show before the end but the line.
         with_pages = self._show in ("auto", "view")
@@ -81,6 +96,18 @@ class LiveDocument:
         self._drawn, self._drawn_at = state, now
         then = time.monotonic()
         self._not_before = then + max(_LEAST_WAIT, sent / _BYTES_PER_SECOND, _SHARE * (then - now))
+        if with_pages and self._view is None:
+            # After the output, which it looks for.
+            self._view = LiveView(self._uid)
+            self._view.tick(progress, pages)
+
+    @property
+    def _driven(self) -> bool:
+        """Whether a view draws what changes by the second.
+
+        A front end that loads no undisplayed widget is never heard, but neither is JupyterLab by an old kernel.
+        """
+        return self._view is not None and (self._view.heard or not _draws_no_view())
 
     def finish(self, document: Document) -> None:
         """Show the document; as the value of this very cell it shows nothing a second time."""
@@ -89,13 +116,23 @@ class LiveDocument:
         self._send(document_bundle(document, uid=self._uid))
         shell, cell = self._shell, self._cell
         document.shown_already = lambda: shell.execution_count == cell
+        if self._view is not None:
+            self._view.end(document)
+            self._view = None
 
     def clear(self) -> None:
         """Leave nothing of the progress behind when there is no document."""
+        self.leave()
         if self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
         if self._terminal is not None and self.started:
             sys.stderr.write("\n")
+
+    def leave(self) -> None:
+        """Let go of the view when there is no document for it."""
+        if self._view is not None:
+            self._view.end(None)
+            self._view = None
 
     def _send(self, bundle: dict[str, str]) -> int:
         if self._handle is None:
@@ -103,3 +140,8 @@ class LiveDocument:
         else:
             self._handle.update(bundle, raw=True)
         return sum(len(text) for text in bundle.values())
+
+
+def _draws_no_view() -> bool:
+    """Tell whether the front end is known to load no widget that is not displayed."""
+    return "VSCODE_PID" in os.environ or "google.colab" in sys.modules

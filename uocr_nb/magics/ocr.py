@@ -16,6 +16,7 @@ from uocr_nb.magics.options import check_variable, ocr_parser, reading_options
 from uocr_nb.magics.words import split, value_of
 from uocr_nb.reading import pipeline
 from uocr_nb.reading.plan import INTERRUPTED
+from uocr_nb.reading.progress import StopReading
 from uocr_nb.support.loop import held_interrupts
 from uocr_nb.views import messages
 
@@ -45,11 +46,14 @@ def ocr(shell: Any, line: str, cell: str | None) -> Document:
     live = LiveDocument(shell, asked.show)
     try:
         document = pipeline.ocr(list(asked.sources), progress=live.update, show=asked.show, **asked.options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as end:
         with held_interrupts():
-            return _interrupted(shell, live, asked)
+            return _interrupted(shell, live, asked, "stopped" if isinstance(end, StopReading) else "interrupted")
     except UocrError:
         live.clear()
+        raise
+    except BaseException:
+        live.leave()
         raise
     if asked.output:
         shell.user_ns[asked.output] = document
@@ -128,8 +132,8 @@ def _save_path(path: str | None, namespace: dict[str, Any]) -> str | None:
     return re.sub("\0(source|page)\0", lambda match: "{" + match[1] + "}", filled)
 
 
-def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> Document:
-    """What an interrupt leaves: the pages that are done, shown and kept, as the value of the cell.
+def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine, how: str) -> Document:
+    """What an interrupt or Stop leaves: the pages that are done, shown and kept, as the value of the cell.
 
     Raises
     ------
@@ -140,7 +144,7 @@ def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> Document:
     done = sum(page.reason != INTERRUPTED for page in document.pages) if document is not None else 0
     if document is None or not done:
         live.clear()
-        raise OptionError("You interrupted the reading.", "No page was done yet.", "Run the cell again.") from None
+        raise OptionError(f"You {how} the reading.", "No page was done yet.", "Run the cell again.") from None
     name = asked.output or "doc"
     if asked.output:
         shell.user_ns[asked.output] = document
@@ -149,7 +153,7 @@ def _interrupted(shell: Any, live: LiveDocument, asked: OcrLine) -> Document:
     unsaved = f" {asked.save} is not written." if asked.save else ""
     display(
         messages.warning(
-            f"You interrupted the reading: {done:,} of {len(document):,} pages are done and kept.{unsaved}",
+            f"You {how} the reading: {done:,} of {len(document):,} pages are done and kept.{unsaved}",
             f"Read the rest: `{first}{name}.retry()`",
         )
     )

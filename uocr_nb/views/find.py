@@ -11,17 +11,33 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uocr_nb.markup.markdown import block_text
+from uocr_nb.markup.maths import bare_formula, split_maths
+from uocr_nb.views.cells import pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from uocr_nb.document.model import Page
+    from uocr_nb.document.model import Block, Page
 
 __all__ = ["Finder", "Found", "folded"]
 
 _LONGEST_QUERY = 200
 _MOST_HITS = 500
+
+
+_GAP = "\0"
+"""Between two cells, and where a formula stands: no hit goes across, as none can be marked there."""
+
+
+def _parts(block: Block) -> Iterator[str]:
+    """The texts of a block that a view can mark: formulas are drawn, not written."""
+    for piece in pieces(block):
+        if not isinstance(piece, str):
+            yield from (cell.text for row in piece.rows for cell in row)
+        elif block.label == "code":
+            yield piece
+        elif block.label != "equation" or bare_formula(piece) is None:
+            yield from (text for kind, text in split_maths(piece) if kind == "text")
 
 
 class _Folding(dict[int, str]):
@@ -99,7 +115,7 @@ class Finder:
             kept = self._ready.get(page.position)
         if kept is not None and kept[0] is page:
             return kept[1]
-        texts = tuple(folded(block_text(block)) for block in page.blocks)
+        texts = tuple(folded(_GAP.join(_parts(block))) for block in page.blocks)
         with self._lock:
             self._ready[page.position] = (page, texts)
         return texts

@@ -2036,4 +2036,828 @@ EXTRAS.push(editing);
 //#end
 
 //#section live
+const TAKEN = 800; // ms after which a kernel that has said nothing is taken for a busy one
+const SOON = 350; // ms for which a page that was asked for is waited for before what is there is shown
+const KEPT = 40e6; // characters of pages that are kept here
+const BUSY = "The kernel is busy. This comes when the cell has ended.";
+const GONE = "The kernel that this belongs to has gone. What is here stays.";
+
+const LIVE_STYLE = `
+.uo-chrome{
+  .uo-run{position:relative;display:flex;flex-wrap:wrap;align-items:center;gap:0 16px;min-height:34px;padding:3px 10px 3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-soft)}
+  .uo-run>b{font-weight:600;color:var(--uo-ink)}
+  .uo-run>.uo-share{position:absolute;left:0;right:0;top:-1px;height:2px;background:var(--uo-hair)}
+  .uo-run>.uo-share>i{display:block;height:2px;background:var(--uo-accent);transition:width .2s}
+  .uo-run>.uo-word{flex:1 1 100%;padding:2px 0 4px;color:var(--uo-warn)}
+  .uo-run>button{margin:0 -8px 0 0}
+  .uo-run>button[aria-pressed=true]{background:var(--uo-tint);color:var(--uo-accent)}
+  .uo-run>.uo-stop::before{content:"";width:8px;height:8px;background:currentColor}
+  .uo-told{display:flex;align-items:center;min-height:34px;padding:3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-ink)}
+  .uo-box.uo-written{z-index:2!important}
+  .uo-row.uo-written{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
+  .uo-caret{background-color:var(--uo-accent)!important;animation:uo-blink 1.1s steps(2,jump-none) infinite}
+}
+@keyframes uo-blink{from{opacity:1}to{opacity:.15}}
+`;
+
+const pieceOf = (html) => {
+  const made = make("template");
+  made.innerHTML = html;
+  return made.content.firstElementChild;
+};
+
+// Pages of a document that Python holds: asked for when they are looked at, and kept.
+class ModelSource {
+  constructor(model) {
+    this.model = model;
+    this.live = true;
+    this.can = new Set(["edit", "save", "crop", "rerun", "stop"]);
+    this.pages = new Map(); // position -> what Python sent of it
+    this.growing = new Map(); // position -> what has come of a page being read
+    this.small = new Map(); // position -> thumbnail
+    this.size = 0;
+    this.waits = new Map(); // number of a message -> who waits for its answer
+    this.number = Math.floor(Math.random() * 1e9);
+    this.heard = 0; // when the kernel answered last
+    this.deaf = false;
+    this.gone = "";
+    this.chosen = [0, 0];
+    this.looking = new Set();
+    this.wanted = [];
+    this.onpage = () => {};
+    this.onheard = () => {};
+    this.ontell = () => {};
+  }
+
+  // ------------------------------------------------------------ messages
+  send(content) {
+    this.number += 1;
+    try {
+      this.model.send({ ...content, seq: this.number });
+    } catch {
+      this.lose(GONE);
+    }
+    return this.number;
+  }
+
+  // Sends a question; `taken` says within TAKEN whether the kernel has it, `answer` is what it says.
+  question(content) {
+    const wait = { content, parts: [] };
+    wait.answer = new Promise((done, fail) => Object.assign(wait, { done, fail }));
+    wait.answer.catch(() => {});
+    wait.taken = new Promise((done) => (wait.acked = done));
+    if (this.gone) {
+      wait.acked(false);
+      wait.fail(new Error(this.gone));
+      return wait;
+    }
+    wait.number = this.send(content);
+    this.waits.set(wait.number, wait);
+    setTimeout(() => {
+      if (this.waits.has(wait.number) && !wait.has) this.deaf = true;
+      wait.acked(!!wait.has);
+    }, this.deaf ? 120 : TAKEN);
+    return wait;
+  }
+
+  take(content, buffers) {
+    const wait = this.waits.get(content.seq);
+    this.heard = Date.now();
+    const first = this.deaf || !this.met;
+    this.deaf = false;
+    this.met = true;
+    if (content.kind === "ack" && wait) {
+      wait.has = true;
+      wait.acked(true);
+    } else if (content.kind === "part" && wait) wait.parts.push(...(buffers || []));
+    else if (content.kind === "reply" && wait) {
+      this.waits.delete(content.seq);
+      wait.has = true;
+      wait.acked(true);
+      if (content.error) wait.fail(Object.assign(new Error(content.error), { next: content.next }));
+      else wait.done({ ...content, buffers: [...wait.parts, ...(buffers || [])] });
+    }
+    if (first) {
+      // What was sent before the kernel listened may lie behind the cell.
+      for (const one of [...this.waits.values()]) {
+        if (one.has || !["page", "thumbs", "find", "hello"].includes(one.content.kind)) continue;
+        this.waits.delete(one.number);
+        one.number = this.send(one.content);
+        this.waits.set(one.number, one);
+      }
+      this.onheard();
+    }
+  }
+
+  async ask(kind, data = {}) {
+    const wait = this.question({ ...data, kind });
+    if (!(await wait.taken) && !this.gone) {
+      if (kind === "rerun") wait.answer.then(({ said }) => this.ontell(said), (error) => this.ontell(error.message));
+      throw new Error(BUSY);
+    }
+    if (kind === "rerun") this.ontell("");
+    let answer;
+    try {
+      answer = await wait.answer;
+    } catch (error) {
+      if (kind === "rerun") this.ontell(error.next ? `${error.message} Next: ${error.next}` : error.message);
+      throw error;
+    }
+    if (kind === "rerun") this.ontell(answer.said);
+    if (kind === "crop") return new Blob(answer.buffers, { type: answer.mime });
+    if (kind === "save") return { name: answer.name, blob: new Blob(answer.buffers) };
+    return answer;
+  }
+
+  lose(words) {
+    if (this.gone) return;
+    this.gone = words;
+    this.can.clear();
+    this.live = false;
+    for (const wait of this.waits.values()) {
+      wait.acked(false);
+      wait.fail(new Error(words));
+    }
+    this.waits.clear();
+    this.onlost?.();
+  }
+
+  // ------------------------------------------------------------ what it is
+  doc() {
+    const doc = this.model.get("doc");
+    if (doc?.total) return { ...doc, status: this.model.get("status") || "" };
+    return this.root ? new StoredSource(this.root).doc() : null;
+  }
+
+  letter(p) {
+    return this.doc()?.status[p - 1] || "w";
+  }
+
+  get running() {
+    return "progress" in (this.model.get("live") || {});
+  }
+
+  // ------------------------------------------------------------ pages
+  keep(payload) {
+    const { p } = payload;
+    const before = this.pages.get(p);
+    if (before && payload.v < 0) return;
+    if (before) this.size -= before.html.length;
+    this.pages.delete(p);
+    this.pages.set(p, payload);
+    this.size += payload.html.length;
+    if (payload.thumb) this.small.set(p, payload.thumb);
+    this.growing.delete(p);
+    for (const [oldest, page] of this.pages) {
+      if (this.size < KEPT || oldest === p) break;
+      this.pages.delete(oldest);
+      this.size -= page.html.length;
+    }
+    this.onpage(p, !before);
+  }
+
+  forget(positions) {
+    for (const p of positions) {
+      const page = this.pages.get(p);
+      if (!page) continue;
+      this.size -= page.html.length;
+      this.pages.delete(p);
+    }
+  }
+
+  node(p) {
+    const kept = this.pages.get(p);
+    if (kept) {
+      const node = pieceOf(kept.html);
+      node.dataset.edits = kept.edits || 0;
+      this.pages.delete(p);
+      this.pages.set(p, kept);
+      return node;
+    }
+    if (this.growing.has(p)) return this.grown(p);
+    const twin = this.root && this.root.dataset.view !== "live" ? new StoredSource(this.root).twin(p) : null;
+    if (twin) return twin.cloneNode(true);
+    const l = this.letter(p);
+    if (this.gone) return null;
+    if (l === "w") return this.note(p, this.running ? `Page ${p} waits. It is read after those before it.` : `Page ${p} was not read.`);
+    if (l === "r") return this.note(p, `Page ${p} is being read.`);
+    return this.note(p, this.deaf ? `Page ${p} is done. The kernel is busy; it shows when the cell has ended.` : `Page ${p} is on its way.`);
+  }
+
+  note(p, words) {
+    const sheet = make("div", { class: "uo-sheet", style: "background-color:#fff" }, make("div", { class: "uo-blank", style: "padding:141.4% 0 0" }));
+    const paper = make("div", { class: "uo-paper" }, sheet);
+    return make("div", { class: "uo-page", "data-p": p }, make("div", { class: "uo-panes" }, paper, make("div", { class: "uo-pane" }, make("div", { class: "uo-say", style: "padding-left:14px" }, words))));
+  }
+
+  async load(p) {
+    const kept = this.pages.get(p);
+    const whole = kept && kept.v >= 0;
+    if (!whole && !this.gone && !"w".includes(this.letter(p)) && !(this.letter(p) === "r" && this.growing.has(p))) {
+      await Promise.race([this.fetch(p), new Promise((done) => setTimeout(done, this.deaf || kept ? 60 : SOON))]);
+    }
+    if (!this.gone && this.pages.get(p)?.v >= 0) this.ahead(p);
+    return this.node(p);
+  }
+
+  // Asks for a page once; it is shown when it comes.
+  async fetch(p) {
+    if (this.looking.has(p)) return;
+    this.looking.add(p);
+    try {
+      const { page } = await this.question({ kind: "page", p }).answer;
+      if (page) this.keep(page);
+    } catch {
+      // What is there stands in its place.
+    } finally {
+      this.looking.delete(p);
+    }
+  }
+
+  // The next page is most likely the one that is looked at next.
+  ahead(p) {
+    const next = p + 1;
+    if (this.deaf || this.looking.size || next > this.doc().total || this.pages.get(next)?.v >= 0 || "rw".includes(this.letter(next))) return;
+    setTimeout(() => !this.gone && !this.looking.size && this.fetch(next), 150);
+  }
+
+  async thumb(p) {
+    const here = this.small.get(p) || this.growing.get(p)?.picture;
+    if (here) return here;
+    if (this.gone || "rw".includes(this.letter(p))) return this.root ? new StoredSource(this.root).thumb(p) : null;
+    if (!this.wanted.length) setTimeout(() => this.thumbs(), 30);
+    return new Promise((done) => this.wanted.push([p, done]));
+  }
+
+  async thumbs() {
+    while (this.wanted.length) {
+      const some = this.wanted.splice(0, 40);
+      try {
+        const { thumbs } = await this.question({ kind: "thumbs", ps: some.map(([p]) => p) }).answer;
+        for (const [p, done] of some) {
+          if (thumbs[p]) this.small.set(p, thumbs[p]);
+          done(thumbs[p] || null);
+        }
+      } catch {
+        for (const [, done] of some) done(null);
+      }
+    }
+  }
+
+  // ------------------------------------------------------------ search and selection
+  async find(wanted) {
+    if (!this.gone) {
+      const wait = this.question({ kind: "find", q: wanted });
+      if (await wait.taken) {
+        try {
+          return (await wait.answer).found.pages;
+        } catch {
+          // then in what is here
+        }
+      }
+    }
+    const found = {};
+    const here = [...new Set([...this.pages.keys(), ...this.growing.keys()])].sort((a, b) => a - b);
+    let since = Date.now();
+    for (const p of here) {
+      const kept = this.pages.get(p);
+      let texts = kept?.searched;
+      if (!texts) {
+        const node = kept ? pieceOf(kept.html) : this.node(p);
+        texts = [...node.querySelectorAll(".uo-pane .uo-row")].flatMap((row) => [...textsOf(bodyOf(row) || row)].map((text) => fold(text.data)));
+        if (kept) kept.searched = texts;
+      }
+      const count = texts.reduce((sum, text) => sum + text.split(wanted).length - 1, 0);
+      if (count) found[p] = count;
+      if (Date.now() - since > 12) {
+        await new Promise((done) => setTimeout(done));
+        since = Date.now();
+      }
+    }
+    return found;
+  }
+
+  chosenOn(p) {
+    return this.chosen[0] === p && this.chosen[1] ? this.chosen[1] : null;
+  }
+
+  select(p, n) {
+    const chosen = n ? [p, n] : [0, 0];
+    if (this.gone || String(chosen) === String(this.chosen)) return;
+    this.chosen = chosen;
+    this.send({ kind: "select", p: chosen[0], n: chosen[1] });
+  }
+
+  // ------------------------------------------------------------ a page being read
+  grow(told) {
+    const before = this.growing.get(told.p);
+    const picture = told.picture || before?.picture;
+    this.growing.set(told.p, { ...told, picture, rows: new Map(), boxes: new Map() });
+    for (const [oldest] of this.growing) {
+      if (this.growing.size <= 24) break;
+      if (oldest !== told.p) this.growing.delete(oldest);
+    }
+  }
+
+  grown(p) {
+    const { html, picture, rows, boxes } = this.growing.get(p);
+    const node = pieceOf(html);
+    const image = node.querySelector(".uo-image");
+    if (image && picture) image.src = picture;
+    const pane = node.querySelector(".uo-pane");
+    const sheet = node.querySelector(".uo-sheet");
+    for (const [parts, place, kind] of [[rows, pane, "uo-row"], [boxes, sheet, "uo-box"]]) {
+      for (const [n, drawn] of parts) {
+        const old = place.querySelector(`.${kind}.uo-b${n}`);
+        if (old) old.replaceWith(pieceOf(drawn));
+        else place.append(pieceOf(drawn));
+      }
+    }
+    markWritten(node);
+    return node;
+  }
+}
+
+function markWritten(node) {
+  for (const caret of node.querySelectorAll(".uo-caret")) caret.closest(".uo-row")?.classList.add("uo-written");
+}
+
+// What a view has that a kernel answers: progress, Stop, pages as they grow, files.
+function living(ui) {
+  const { source, el, state } = ui;
+  if (!(source instanceof ModelSource)) return;
+  const { model } = source;
+  const style = make("style");
+  style.textContent = LIVE_STYLE;
+  ui.chrome.prepend(style);
+  let follow = true;
+  let moving = false; // it turns the page, not the person
+  let stopping = false;
+  let words = "";
+  let drawn = {}; // what the page being read shows: "r5" or "b5" -> its HTML
+  let said = 0;
+  let running = false;
+
+  // ------------------------------------------------------------ the line of progress
+  const share = make("i");
+  const first = make("b");
+  const rest = make("span", { style: "display:contents" });
+  const word = make("span", { class: "uo-word", role: "status" });
+  const following = button("Follow", () => setFollow(!follow), { kind: "uo-toggle", title: "Keep the newest page in sight", "aria-pressed": "true" });
+  const stopper = button("Stop", stop, { kind: "uo-framed uo-stop", name: null });
+  el.progress.classList.add("uo-run");
+  el.progress.append(make("span", { class: "uo-share" }, share), first, rest, make("span", { class: "uo-spring" }), following, stopper, word);
+  const told = make("div", { class: "uo-told", hidden: true, role: "status" });
+  told.style.display = "none";
+  el.progress.after(told);
+
+  function progress() {
+    const live = model.get("live") || {};
+    const on = source.running && !source.gone;
+    if (running && !on) ended();
+    if (!running && on) {
+      stopping = false;
+      words = "";
+    }
+    running = on;
+    el.progress.hidden = !on;
+    el.progress.style.display = on ? "" : "none";
+    if (!on) return;
+    const [pages, ...others] = live.progress;
+    set(first, pages);
+    others.forEach((text, i) => set(rest.children[i] || rest.appendChild(make("span")), text));
+    while (rest.children.length > others.length) rest.lastChild.remove();
+    share.style.width = `${live.share * 100}%`;
+    following.style.display = live.again || ui.doc.total < 2 ? "none" : "";
+    stopper.disabled = stopping;
+    set(stopper.lastChild, stopping ? "Stopping" : live.done && !live.again ? `Stop, keep ${counted(live.done, "page")}` : "Stop");
+    set(word, words || live.waiting || "");
+    word.style.display = word.textContent ? "" : "none";
+    if (Date.now() - said > 5000) {
+      said = Date.now();
+      ui.say(pages);
+    }
+  }
+
+  const set = (node, text) => node.textContent !== text && (node.textContent = text);
+
+  function setFollow(on) {
+    follow = on;
+    following.setAttribute("aria-pressed", String(on));
+    if (on) catchUp();
+  }
+
+  // What the person does turns it off.
+  const leave = () => running && follow && !moving && setFollow(false);
+
+  function tell(text) {
+    told.textContent = text || "";
+    told.hidden = !text;
+    told.style.display = text ? "" : "none";
+    if (text) ui.say(text);
+  }
+
+  async function stop() {
+    stopping = true;
+    progress();
+    const wait = source.question({ kind: "stop" });
+    const again = model.get("live")?.again;
+    if (await taken(wait, 700)) {
+      // It is heard; a call that does not come back is interrupted.
+      if (again || !(await stillRuns(4000))) return;
+    }
+    const kernel = model.widget_manager?.kernel;
+    if (!again && source.running && typeof kernel?.interrupt === "function") {
+      try {
+        await kernel.interrupt();
+        return;
+      } catch {
+        // then the words
+      }
+    }
+    if (!source.running) return;
+    stopping = false;
+    words = again ? "Stops when the cell that runs has ended." : "Interrupt the cell; pages that are done are kept.";
+    progress();
+  }
+
+  const later = (ms) => new Promise((done) => setTimeout(done, ms));
+  const taken = async (wait, ms) => (await Promise.race([wait.taken, later(ms)])) === true;
+
+  async function stillRuns(ms) {
+    for (let waited = 0; waited < ms && source.running; waited += 100) await later(100);
+    return source.running;
+  }
+
+  // ------------------------------------------------------------ what comes
+  function facts() {
+    const doc = source.doc();
+    if (!doc?.total || (doc.status === ui.doc?.status && JSON.stringify(doc) === JSON.stringify(ui.doc))) return;
+    const before = ui.doc?.status[state.page - 1];
+    ui.update(doc);
+    const now = doc.status[state.page - 1];
+    if (!ui.current.p) ui.go(startPage());
+    else if (before !== now && !(now === "r" && !source.growing.has(state.page))) {
+      if (now !== "r" && before === "r") ui.say(`Page ${state.page} is ${STATUS[now][0]}.`);
+      // Done, but not here yet: what has grown stays until the page itself comes.
+      if ("rw".includes(now) || source.pages.has(state.page) || !source.deaf) ui.refresh();
+      else ui.chips();
+    }
+  }
+
+  function startPage() {
+    const front = model.get("front")?.p;
+    return front && source.running ? front : Number(ui.root?.querySelector(":scope > .uo-page[data-p]")?.dataset.p) || 1;
+  }
+
+  async function turnTo(p) {
+    moving = true;
+    try {
+      await ui.go(p);
+    } finally {
+      moving = false;
+    }
+  }
+
+  function catchUp() {
+    const front = model.get("front")?.p;
+    if (!follow || !running || !front) return;
+    if (front !== state.page) {
+      if (!moving && source.letter(front) === "r") turnTo(front);
+      return;
+    }
+    const last = [...ui.current.rows.keys()].pop();
+    if (last) ui.reveal(last);
+  }
+
+  const showsGrowth = () => ui.current.p === state.page && drawn.p === state.page && source.growing.has(state.page);
+
+  function front() {
+    const now = model.get("front");
+    if (!now?.p || source.pages.get(now.p)?.v >= 0) return;
+    source.grow(now);
+    if (now.p === state.page && ui.current.p === now.p) {
+      if (drawn.p === now.p) morph(source.grown(now.p));
+      else ui.refresh();
+    }
+    catchUp();
+  }
+
+  function grown() {
+    const now = model.get("now");
+    const page = now?.p && source.growing.get(now.p);
+    if (!page || page.key !== now.key) return;
+    page.rows = new Map(now.rows);
+    page.boxes = new Map(now.boxes);
+    if (now.p === state.page && showsGrowth()) {
+      for (const [n, html] of now.boxes) putBox(n, html);
+      for (const [n, html] of now.rows) putRow(n, html);
+      settleParts();
+    }
+    catchUp();
+  }
+
+  function turn() {
+    const now = model.get("turn");
+    if (!now?.p || source.pages.get(now.p)?.v >= 0) return;
+    source.grow(now);
+    if (now.p === state.page && ui.current.p === now.p) {
+      if (drawn.p === now.p) morph(source.grown(now.p));
+      else ui.refresh();
+    }
+  }
+
+  // Brings the page that is shown to what `node` has, leaving alone what is the same.
+  function morph(node) {
+    const image = el.mat.querySelector(".uo-image");
+    const fresh = node.querySelector(".uo-image");
+    if (!image !== !fresh) {
+      ui.refresh();
+      return;
+    }
+    for (const box of node.querySelectorAll(".uo-box")) putBox(Number(box.dataset.b), box.outerHTML);
+    for (const row of node.querySelectorAll(".uo-pane .uo-row")) putRow(Number(row.dataset.b), row.outerHTML);
+    settleParts();
+  }
+
+  function putBox(n, html) {
+    const sheet = el.mat.querySelector(".uo-sheet");
+    if (!sheet || drawn[`b${n}`] === html) return;
+    drawn[`b${n}`] = html;
+    const made = pieceOf(html);
+    const old = ui.current.boxes.get(n);
+    ui.dressBox(made);
+    if (old) {
+      made.style.zIndex = old.style.zIndex;
+      made.tabIndex = old.tabIndex;
+      if (old.classList.contains("uo-hot")) made.classList.add("uo-hot");
+      swap(old, made);
+    } else sheet.append(made);
+    made.classList.toggle("uo-off", !!ui.current.rows.get(n)?.classList.contains("uo-off"));
+  }
+
+  function putRow(n, html) {
+    if (drawn[`r${n}`] === html) return;
+    drawn[`r${n}`] = html;
+    const made = pieceOf(html);
+    const old = ui.current.rows.get(n);
+    setFormulas(made);
+    ui.dressRow(made);
+    markWritten(make("div", {}, made));
+    if (old) {
+      for (const kind of ["uo-sel", "uo-hot", "uo-off"]) if (old.classList.contains(kind)) made.classList.add(kind);
+      made.tabIndex = old.tabIndex;
+      const at = ui.current.parts.indexOf(old);
+      if (at >= 0) ui.current.parts[at] = made;
+      swap(old, made);
+    } else {
+      ui.current.parts.push(made);
+      made.classList.toggle("uo-off", state.off.has(made.dataset.k));
+      if (shown()) el.text.append(made);
+      fresh = true;
+    }
+    other = true;
+  }
+
+  let fresh = false; // a row is new
+  let other = false; // a row has another text
+  const shown = () => state.tab === "markdown" || state.tab === "page";
+
+  function swap(old, made) {
+    const held = old.contains(document.activeElement);
+    old.replaceWith(made);
+    if (held) made.focus({ preventScroll: true });
+  }
+
+  function settleParts() {
+    if (fresh) ui.chips();
+    if (other && !shown()) ui.text();
+    if (other && state.query.trim()) ui.marks();
+    if (fresh || other) ui.foot();
+    fresh = other = false;
+  }
+
+  function ended() {
+    tell("");
+    stopping = false;
+    words = "";
+    // Better pictures than those that were pushed can be had now.
+    if (ui.current.p && !(source.pages.get(state.page)?.v >= 0)) ui.refresh();
+  }
+
+  // ------------------------------------------------------------ what the view asks
+  const save = (format) => async () => {
+    tell("");
+    try {
+      const { name, blob } = await source.ask("save", { format });
+      download(name, blob);
+      ui.say(`Saved as ${name}.`);
+    } catch (error) {
+      tell(error.next ? `${error.message} Next: ${error.next}` : error.message);
+    }
+  };
+
+  let seen = 0;
+  ui.hooks.push({
+    page: () => {
+      drawn = {};
+      if (source.growing.has(state.page) && !source.pages.has(state.page)) {
+        drawn.p = state.page;
+        markWritten(el.text);
+      }
+      if (seen === state.page) return;
+      seen = state.page;
+      leave();
+      if (source.running && !source.gone) source.send({ kind: "look", p: state.page });
+    },
+    selected: (_ui, n) => n && leave(),
+    menu: () => {
+      if (!source.can.has("save")) return [];
+      const bad = [...(ui.doc.status || "")].map((l, i) => ("orw".includes(l) ? 0 : i + 1)).filter(Boolean);
+      const again = bad.length && !source.running ? [{ label: bad.length > 1 ? `Run the ${number(bad.length)} again` : "Run 1 page again", work: () => source.ask("rerun", { ps: bad }).catch(() => {}) }] : [];
+      const kinds = { md: "Markdown", html: "HTML", json: "JSON", txt: "text" };
+      return ["-", ...again, ...Object.entries(kinds).map(([format, kind]) => ({ label: `Save as ${kind}`, work: save(format) }))];
+    },
+  });
+  for (const pane of [el.text, el.mat, el.film]) {
+    for (const kind of ["wheel", "touchmove", "pointerdown"]) pane.addEventListener(kind, leave, { passive: true });
+  }
+
+  source.onpage = (p, isNew) => {
+    const place = el.reel.querySelector(`[data-t="${p}"] .uo-thumb`);
+    const url = source.small.get(p);
+    if (place && url && place.firstChild?.src !== url) place.replaceChildren(make("img", { alt: "", src: url }));
+    if (p === state.page && ui.current.p === p && (isNew || ui.current.node?.dataset.draft)) ui.refresh();
+  };
+  source.onheard = () => {
+    if (ui.current.p && !(source.pages.get(state.page)?.v >= 0)) ui.refresh();
+  };
+  source.ontell = tell;
+  source.onlost = () => {
+    progress();
+    tell(source.gone === "closed" ? "" : source.gone);
+    ui.header();
+    ui.actions();
+    ui.foot();
+  };
+  Object.assign(ui, { startPage });
+  ui.live = {
+    facts: () => {
+      facts();
+      progress();
+      catchUp();
+    },
+    front,
+    grown,
+    turn,
+    feed: (name) => {
+      const page = model.get(name);
+      if (page?.p && source.letter(page.p) !== "r") source.keep(page);
+    },
+    changed: ({ ps }) => {
+      source.forget(ps);
+      facts();
+      if (ps.includes(state.page)) ui.refresh();
+    },
+    selected: ({ p, n }) => {
+      source.chosen = n ? [p, n] : [0, 0];
+      if (ui.current.p) ui.select(source.chosenOn(state.page), { tell: false });
+    },
+  };
+}
+EXTRAS.push(living);
+
+// The chrome leaves the page when the output is drawn anew; what the person was at comes back with it.
+function holding(ui) {
+  const { chrome } = ui;
+  const scrolls = new Map();
+  let held = null;
+  const scrolled = (event) => chrome.isConnected && scrolls.set(event.target, [event.target.scrollLeft, event.target.scrollTop]);
+  chrome.addEventListener("scroll", scrolled, true);
+  chrome.addEventListener("focusin", (event) => (held = event.target));
+  chrome.addEventListener("focusout", () => queueMicrotask(() => chrome.isConnected && !chrome.contains(document.activeElement) && (held = null)));
+  return () => {
+    for (const [pane, [left, top]] of scrolls) if (chrome.contains(pane)) pane.scrollTo(left, top);
+    const at = document.activeElement;
+    const free = !at || at === document.body || at.contains(chrome);
+    if (held?.isConnected && chrome.contains(held) && free) held.focus({ preventScroll: true });
+  };
+}
+
+function initialize({ model }) {
+  const uid = model.get("uid");
+  const source = new ModelSource(model);
+  let ui = null;
+  let restore = () => {};
+  let closed = false;
+  window.uocrViews ||= new Map();
+  for (const [old, one] of window.uocrViews) if (one.source.gone && !one.root?.isConnected) window.uocrViews.delete(old);
+
+  const roots = () => [...document.querySelectorAll(`.uo-root[data-uid="${CSS.escape(uid)}"]`)];
+
+  function settle() {
+    if (closed || (ui?.root?.isConnected && ui.root.contains(ui.chrome))) return;
+    const root = roots().pop();
+    if (!root) return;
+    if (!ui) begin(root);
+    else attach(root);
+  }
+
+  function begin(root) {
+    source.root = root;
+    const stored = root.uocr;
+    const at = stored && { ...stored.state };
+    stored?.destroy();
+    ui = mount(root, source);
+    restore = holding(ui);
+    const attached = ui.attach;
+    ui.attach = (to) => {
+      if (to.uocr && to.uocr !== ui) to.uocr.destroy();
+      source.root = to;
+      attached(to);
+      restore();
+    };
+    window.uocrViews.set(uid, ui);
+    ui.attach(root);
+    for (const name of FEEDS) ui.live.feed(name);
+    ui.live.turn();
+    ui.live.front();
+    ui.live.grown();
+    if (ui.doc?.total && !ui.current.p) ui.go(at?.page || ui.startPage());
+    ui.live.facts();
+  }
+
+  const attach = (root) => ui.attach(root);
+
+  let due = false;
+  function soon() {
+    if (due || closed) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      if (!closed && ui) ui.live.facts();
+    });
+  }
+
+  const watch = new MutationObserver(() => !closed && settle());
+  watch.observe(document.body, { childList: true, subtree: true });
+
+  async function meet() {
+    // The first message of a kernel's first widget may wait for the end of the cell: so more than one is sent.
+    source.question({ kind: "hello" }).answer.then(
+      ({ selected }) => selected && ui?.live.selected({ p: selected[0], n: selected[1] }),
+      () => {},
+    );
+    for (let tries = 0; tries < 8 && !source.met && !closed; tries += 1) {
+      source.send({ kind: "ping" });
+      await new Promise((done) => setTimeout(done, 200));
+    }
+    if (!source.met) source.deaf = true;
+  }
+
+  // While pages are read, the kernel knows by this that it is heard.
+  const beat = setInterval(() => !closed && source.running && !source.gone && source.send({ kind: "ping" }), 4000);
+
+  const onMessage = (content, buffers) => {
+    if (content?.kind === "changed") ui?.live.changed(content);
+    else if (content?.kind === "selected") ui?.live.selected(content);
+    else if (content) source.take(content, buffers);
+  };
+  const events = {
+    "msg:custom": onMessage,
+    "change:doc": soon,
+    "change:status": soon,
+    "change:live": soon,
+    "change:front": () => ui?.live.front(),
+    "change:now": () => ui?.live.grown(),
+    "change:turn": () => ui?.live.turn(),
+  };
+  for (const name of FEEDS) events[`change:${name}`] = () => ui?.live.feed(name);
+  for (const [name, work] of Object.entries(events)) model.on(name, work);
+
+  const kernel = model.widget_manager?.kernel;
+  const onStatus = (_kernel, status) => {
+    if (["dead", "restarting", "autorestarting", "terminating"].includes(status)) source.lose(GONE);
+  };
+  kernel?.statusChanged?.connect?.(onStatus);
+  settle();
+  meet();
+
+  return () => {
+    closed = true;
+    source.lose(GONE);
+    clearInterval(beat);
+    watch.disconnect();
+    kernel?.statusChanged?.disconnect?.(onStatus);
+    for (const [name, work] of Object.entries(events)) model.off(name, work);
+    if (ui && !ui.root?.isConnected) {
+      ui.destroy();
+      window.uocrViews.delete(uid);
+    }
+  };
+}
+
+const FEEDS = ["feed0", "feed1", "feed2", "feed3", "feed4", "feed5"];
+
+export default { initialize };
 //#end
