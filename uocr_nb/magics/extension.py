@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
