@@ -31,9 +31,6 @@ _SOURCE_SHARE = 30_000
 _LEAST_SOURCE = 4_000
 """The same where not all blocks find room."""
 
-_MATHML_SHARE = 40_000
-"""Characters of MathML on a page; formulas after that are set by the host's typesetter, or stay as written."""
-
 _FRAME = 1_500
 """Bytes of what stands around them, and of the lines that name what is left out."""
 
@@ -58,7 +55,7 @@ def page_panes(
     edited : collection of int
         Numbers of the blocks that a person corrected.
     """
-    text = _Rows(page, limits, edited)
+    text = _Rows(page, limits, edited, None if limit is None else limit // 5)
     if limit is None:
         pictures = page_pictures(page, quality or STORED[0])
         paper = paper_html(page, pictures, edited=edited)
@@ -97,16 +94,24 @@ def _most(page: Page, quality: Quality) -> int:
 
 
 class _Rows:
-    """The rows of a page, from the first one, as far as there is room."""
+    """The rows of a page, from the first one, as far as there is room.
 
-    def __init__(self, page: Page, limits: Limits, edited: Collection[int]) -> None:
+    Parameters
+    ----------
+    page, limits, edited : Page, Limits, collection of int
+        As in `page_panes`.
+    mathml : int or None
+        Characters of MathML; formulas after that are set by the host's typesetter, or stay as written.
+    """
+
+    def __init__(self, page: Page, limits: Limits, edited: Collection[int], mathml: int | None) -> None:
         self.drawn: list[str] = []
         self.size = 0
         self._page = page
         self._limits = limits
         self._edited = edited
         self._crops: Mapping[int, str] = {}
-        self._mathml = 0
+        self._mathml = mathml
 
     def fill(self, room: int | None) -> None:
         """Draw further rows, up to so many bytes of all of them."""
@@ -129,9 +134,12 @@ class _Rows:
     def _row(self, number: int) -> str:
         crop, edited = self._crops.get(number, ""), number in self._edited
         row = block_row(self._page, number, crop, self._limits, edited=edited)
-        if (took := sum(map(len, _MATHML.findall(row)))) + self._mathml > _MATHML_SHARE:
+        if self._mathml is None:
+            return row
+        took = sum(map(len, _MATHML.findall(row)))
+        if took > self._mathml:
             return block_row(self._page, number, crop, replace(self._limits, mathml=False), edited=edited)
-        self._mathml += took
+        self._mathml -= took
         return row
 
 

@@ -1,7 +1,7 @@
 """The inline script of a stored form: sections of the drawing module, without comments and indentation.
 
 It is one classic script, the last child of its root: `document.currentScript` is set then, and no id is needed to find
-the root. It calls ``boot(document.currentScript)``, which the section `core` defines.
+the root. It calls ``boot(element)``, which the section `core` defines: the root is the element or around it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,14 @@ from functools import cache
 from importlib.resources import files
 
 __all__ = ["inline_script", "section", "squeezed"]
+
+_START = (
+    "const own=document.currentScript;"
+    'boot(own?.closest(".uo-root")||own?.parentNode.querySelector(".uo-root:not([data-on])")'
+    '||[...document.querySelectorAll(".uo-root:not([data-on])>script")].pop());'
+)
+"""JupyterLab, Notebook, Colab and a page as such run the script where it stands. VS Code runs a copy of it that it
+appends to the output; in a module or a worker of a host there may be no current script at all."""
 
 _PIECE = re.compile(
     r"(?P<space>\s+)|(?P<comment>//[^\n]*|/\*.*?\*/)"
@@ -39,7 +47,7 @@ def inline_script(sections: tuple[str, ...] = ("core",)) -> str:
         Of the drawing module: ``core``, ``compare``.
     """
     code = squeezed("\n".join(section(name) for name in sections))
-    made = f'(function(){{"use strict";\n{code}\nboot(document.currentScript);\n}})();'
+    made = f'(function(){{"use strict";\n{code}\n{_START}\n}})();'
     if re.search(r"</script|<script|<!--|-->", made, re.IGNORECASE):
         raise ValueError("The inline script holds what ends a script element or comments out what follows.")
     return made
