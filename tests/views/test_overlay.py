@@ -15,7 +15,7 @@ from PIL import Image
 
 from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.errors import OptionError, SourceError
-from uocr_nb.views import fonts
+from uocr_nb.views import fonts, overlay
 from uocr_nb.views.overlay import document_figure, draw_boxes
 
 if TYPE_CHECKING:
@@ -106,6 +106,17 @@ def test_the_page_picture_is_stored_once_and_not_enlarged(make_page: Callable[..
     assert len(svg.getvalue()) < 1.4 * raw
     large = make_page(2, size=(1500, 2000)).figure(width=2, dpi=100)
     assert large.axes[0].images[0].get_size()[1] < 400  # enough to be saved with twice the pixels
+
+
+def test_a_notebook_keeps_no_more_than_an_output_may_have(
+    make_page: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = make_page(1, noise=True).figure(width=2, dpi=150)
+    whole = figure._repr_png_()
+    assert len(whole) < 300 * 430  # a byte a pixel at most
+    monkeypatch.setattr(overlay, "_SHOWN_BYTES", len(whole) // 3)
+    assert len(figure._repr_png_()) <= len(whole) // 3
+    assert figure.dpi == 150
 
 
 def test_white_paper_has_an_edge(make_page: Callable[..., Page]) -> None:

@@ -266,7 +266,8 @@ class Page:
                 Inches; the page is as wide as fits into both, and the figure no larger than the page needs. Without
                 it a page is at most 10 inches high.
             dpi : float, default 150
-                Pixels an inch, in a notebook and in a saved PNG; in PDF and SVG those of the page image.
+                Pixels an inch, in a notebook (up to 2 MB) and in a saved PNG; in PDF and SVG at most those of the page
+                image.
             linewidth : float, default 1
                 Factor on the width of all lines.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import io
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Block
@@ -122,8 +121,6 @@ def _page_markdown(page: Page) -> str:
 
 
 def _png(doc: Document) -> str:
-    from uocr_nb.views.overlay import document_figure  # noqa: PLC0415 - heavy
+    from uocr_nb.views.overlay import document_figure, shown_png  # noqa: PLC0415 - heavy
 
-    out = io.BytesIO()
-    document_figure(chosen_pages(doc.pages)).savefig(out, format="png")
-    return base64.b64encode(out.getvalue()).decode("ascii")
+    return base64.b64encode(shown_png(document_figure(chosen_pages(doc.pages)))).decode("ascii")
