@@ -182,7 +182,9 @@ def page_fragment(
     return _page(page, head, limit=FRAGMENT_BYTES, quality=quality, edited=edited)
 
 
-def root_html(inner: str, uid: str, view: str, *, marks: str = "", script: bool = False) -> str:
+def root_html(
+    inner: str, uid: str, view: str, *, marks: str = "", script: bool = False, sections: tuple[str, ...] = ("core",)
+) -> str:
     """Put the one frame around it.
 
     Parameters
@@ -197,8 +199,10 @@ def root_html(inner: str, uid: str, view: str, *, marks: str = "", script: bool 
         Further attributes.
     script : bool
         Whether the script that links boxes and text stands at the end of it.
+    sections : tuple of str
+        Of the drawing module, that the script is made of.
     """
-    last = f"<script>{inline_script()}</script>" if script else ""
+    last = f"<script>{inline_script(sections)}</script>" if script else ""
     return (
         f'<div class="{_ROOT_CLASSES}" data-uid="{escape(uid)}" data-view="{view}"{marks} '
         f'style="{ROOT};border:{HAIR};border-radius:6px;overflow:hidden">{inner}{last}</div>'
