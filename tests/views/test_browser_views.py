@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from harmless import without_script
 
 from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.reading.progress import Progress
@@ -91,7 +92,7 @@ def test_what_stands_above_the_pages_fits_and_leads_to_them(
     pages[51] = make_page(52, blocks=(), status=Status.FAILED, reason="No answer in 3 tries. " * 8)
     document = Document(pages, meta={"engine": "vllm", "seconds": 48.2, "tokens": 71402, "cost": 0.01})
     path = tmp_path / "out.html"
-    path.write_text(f"<meta charset=utf-8><body>{document_html(document)}", encoding="utf-8")
+    path.write_text(f"<meta charset=utf-8><body>{without_script(document_html(document))}", encoding="utf-8")
     tab = opened(browser, path, viewport={"width": width, "height": 700})
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tiles = [tile.bounding_box() for tile in tab.locator(".uo-tile").all()]
