@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 SHOTS = Path(__file__).parent / "shots"
 NAME = "quickstart.ipynb"
+SHOWN = 3
+"""The PDF, the scan, and the PDF once more by `doc.view()`."""
 
 # What must stand in the output of the PDF's cell, whatever state the notebook is in.
 WHOLE = """() => {
@@ -49,7 +51,7 @@ WHOLE = """() => {
 
 def check_whole(seen: dict[str, Any] | None) -> None:
     assert seen is not None, "no document is shown"
-    assert seen["roots"] == 2
+    assert seen["roots"] == SHOWN
     assert seen["boxes"] > 10
     assert seen["inside"], "the boxes are not on the page"
     assert seen["picture"] > 300
@@ -120,9 +122,9 @@ def test_quickstart_runs_top_to_bottom_in_lab(executed: Path) -> None:
     assert not [output for output in outputs if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
     assert "widgets" not in notebook["metadata"]
     shown = [output for output in outputs if "uo-root" in "".join(output.get("data", {}).get("text/html", ""))]
-    assert len(shown) == 2, "each document is shown once"
+    assert len(shown) == SHOWN, "each is shown once"
     for output in shown:
-        assert set(output["data"]) == {"text/html", "text/markdown", "text/plain"}
+        assert set(output["data"]) >= {"text/html", "text/plain"}
         assert len("".join(output["data"]["text/html"])) < 2_000_000
 
 
@@ -150,7 +152,7 @@ def test_reopened_without_a_kernel_it_shows_everything(
     with browser(chromium_path) as context:
         opened = open_notebook(context, lab, name)
         # Lab draws the outputs one after the other; a slow machine can be looked at between two of them.
-        opened.page.wait_for_function("() => document.querySelectorAll('.uo-root').length === 2", timeout=60_000)
+        opened.page.wait_for_function("n => document.querySelectorAll('.uo-root').length === n", arg=SHOWN, timeout=60_000)
         opened.page.wait_for_function(
             "() => [...document.querySelectorAll('.uo-paper img')].every(image => image.complete)", timeout=30_000
         )

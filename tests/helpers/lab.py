@@ -151,12 +151,32 @@ def kernelspec(name: str = "python3") -> dict[str, Any]:
     }
 
 
+class _Play:
+    """The one playwright of this process: a second one beside it is refused."""
+
+    running: Any = None
+    users = 0
+
+
+@contextlib.contextmanager
+def _playwright() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    if not _Play.users:
+        _Play.running = sync_playwright().start()
+    _Play.users += 1
+    try:
+        yield _Play.running
+    finally:
+        _Play.users -= 1
+        if not _Play.users:
+            _Play.running.stop()
+
+
 @contextlib.contextmanager
 def browser(executable: str, *, offline: bool = False, **options: Any) -> Iterator[Any]:
     """A browser context; `offline` cuts every network but loopback."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
+    with _playwright() as play:
         chromium = play.chromium.launch(executable_path=executable, args=_FLAGS, headless=True)
         try:
             context = chromium.new_context(**{"viewport": {"width": 1180, "height": 1400}, **options})

@@ -1,0 +1,223 @@
+"""The full view in JupyterLab: what Python and the view tell each other, and what the notebook must not notice."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import drawn
+import pytest
+from cells import OLD, Cells
+from view_kit import THEMES, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lab import Lab
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+START = """
+import json, ipykernel, uocr_nb as uocr
+from pathlib import Path
+doc = uocr.load("report.json")
+view = doc.view()
+seen = []
+view.on_select(lambda *what: seen.append(len(what)))
+view
+"""
+AGAIN = "doc.view()"
+CHOSEN = """
+one = uocr.selected()
+print(json.dumps({"text": one.text, "label": one.block.label, "same": view.selected.text == one.text, "seen": len(seen),
+    "rows": None if one.block.label != "table" else one.df.shape[0], "crop": list(one.crop.size)}))
+"""
+EDITS = """
+print(json.dumps({"text": doc.page(1).blocks[1].text, "label": doc.page(1).blocks[1].label,
+    "count": len(doc.page(1).blocks), "edits": len(doc.edits), "version": ipykernel.__version__}))
+"""
+
+
+@pytest.fixture(scope="module")
+def opened(view_lab: Lab, window: Any, kernel: str) -> Iterator[Cells]:
+    """A notebook with the report in two views, and cells that say what Python has."""
+    folder = view_lab.folder / "papers-lab"
+    folder.mkdir(exist_ok=True)
+    drawn.save(drawn.report(folder), view_lab.folder / "report.json")
+    cells = Cells(window, view_lab, f"view-{kernel}", [START, AGAIN, CHOSEN, EDITS], kernel)
+    for n in (1, 2):
+        cells.run(n)
+        cells.ended(n)
+    yield cells
+    assert not cells.errors
+    cells.page.close()
+
+
+@pytest.fixture
+def view(opened: Cells) -> Iterator[View]:
+    """The first view, at its first page, with nothing selected."""
+    shown = View(opened.page, opened.cell(1)).ready()
+    shown.root.scroll_into_view_if_needed()
+    yield shown
+    shown.page.keyboard.press("Escape")
+    shown.page.keyboard.press("Escape")
+    if shown.button("Show all labels").count():
+        shown.button("Show all labels").click()
+    shown.thumb(1).click()
+
+
+def told(cells: Cells, number: int) -> dict[str, Any]:
+    """Run a cell that prints JSON; return it."""
+    before = cells.page.locator(".jp-InputPrompt").nth(number).inner_text()
+    cells.run(number)
+    cells.page.wait_for_function(
+        """([n, was]) => { const now = document.querySelectorAll('.jp-InputPrompt')[n].textContent;
+            return now !== was && /\\[\\d+\\]/.test(now); }""",
+        arg=[number, before],
+        timeout=30_000,
+    )
+    return dict(json.loads(cells.cell(number).locator(".jp-OutputArea-output").first.inner_text()))
+
+
+def test_it_runs_on_the_kernel_that_is_meant(opened: Cells, kernel: str) -> None:
+    version = str(told(opened, 4)["version"])
+    assert version == OLD if kernel == "old" else version.startswith("7.")
+
+
+NOTEBOOK = """() => {
+    const notebook = document.querySelector('.jp-Notebook');
+    return [notebook.classList.contains('jp-mod-editMode'), document.querySelectorAll('.jp-Cell').length,
+        [...document.querySelectorAll('.jp-Cell')].map(c => [c.className.includes('jp-MarkdownCell'),
+            c.querySelector('.jp-InputArea-editor')?.textContent]), document.querySelectorAll('.jp-Dialog').length,
+        document.querySelectorAll('.jp-mod-searchActive, .jp-DocumentSearch-overlay').length].map(String);
+}"""
+
+
+def test_no_key_of_the_view_reaches_the_notebook(opened: Cells, view: View) -> None:
+    before = opened.page.evaluate(NOTEBOOK)
+    keys = [*"[]{}mtrmcxz+-0oonpabddjkyfhilsvw1", "ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft", "Home", "End"]
+    keys += ["Enter", "Space", "Enter", "Shift+Z", "Shift+M", "Shift+Enter", "Delete", "?", "Escape", "/", "Escape"]
+    for key in keys:
+        if not view.focused():
+            view.boxes.first.focus()
+        view.key(key)
+        assert opened.page.evaluate(NOTEBOOK) == before, key
+    # `e` opens a field in the view, and Esc gives up.
+    view.thumb(1).click()
+    view.box(2).focus()
+    view.key("e")
+    opened.page.keyboard.type("xcddabZ ")
+    assert opened.page.evaluate(NOTEBOOK) == before, "typing in the field"
+    view.key("Escape")
+    assert opened.page.evaluate(NOTEBOOK) == before
+    # A click on a row leaves the keys with the view.
+    view.row(4).click()
+    view.key("x", "d", "d")
+    assert opened.page.evaluate(NOTEBOOK) == before
+
+
+def test_escape_gives_the_keys_back_to_the_notebook(opened: Cells, view: View) -> None:
+    view.box(2).focus()
+    view.key("Enter", "Escape", "Escape")
+    assert view.focused() == ""
+    cells = opened.page.locator(".jp-Cell").count()
+    opened.page.locator(".jp-Cell").nth(4).locator(".jp-InputPrompt").click()
+    view.key("b")
+    opened.page.wait_for_function("n => document.querySelectorAll('.jp-Cell').length === n + 1", arg=cells)
+    opened.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:delete-cell') }")
+    opened.page.wait_for_function("n => document.querySelectorAll('.jp-Cell').length === n", arg=cells)
+
+
+def test_what_is_selected_is_in_python(opened: Cells, view: View) -> None:
+    view.row(6).click()
+    assert "uocr.selected()" in view.root.locator(".uo-chrome .uo-foot").inner_text()
+    one = told(opened, 3)
+    assert one["label"] == "table"
+    assert one["same"]
+    assert one["rows"] == 4
+    assert one["crop"][0] == pytest.approx(700 / 999 * 780, abs=2)
+    assert one["seen"] >= 1, "on_select"
+    view.box(2).click()
+    two = told(opened, 3)
+    assert two["text"] == "5.3. Subcategory study"
+    assert two["seen"] > one["seen"]
+
+
+def test_every_page_is_there_when_it_is_looked_at(opened: Cells, view: View) -> None:
+    for n in (11, 14):
+        view.thumb(n).click()
+        view.until("(root, n) => [...root.querySelectorAll('.uo-row.uo-b1')].some(e => e.checkVisibility() && "
+                   "e.textContent.includes(`Chapter ${n}`))", n)  # fmt: skip
+        assert view.boxes.count() == 8
+    view.search.fill("page 11, part 3")
+    view.until("root => root.querySelector('mark')?.textContent === 'Page 11, part 3'")
+    assert view.root.locator(".uo-found").inner_text() == "1 of 1"
+
+
+def test_an_edit_is_kept_undone_and_done_again_in_both_views(opened: Cells, view: View) -> None:
+    other = View(opened.page, opened.cell(2)).ready()
+    before = told(opened, 4)
+    view.box(2).focus()
+    view.key("e")
+    field = view.root.locator("textarea:visible").first
+    assert field.input_value() == "5.3. Subcategory study"
+    field.fill("5.3. Corrected study")
+    view.key("Control+Enter")
+    for one in (view, other):
+        one.until("root => [...root.querySelectorAll('.uo-row.uo-b2')].some(e => e.checkVisibility() && "
+                  "e.textContent.includes('5.3. Corrected study'))")  # fmt: skip
+    assert view.root.locator(".uo-row.uo-b2.uo-edited:visible").count() == 1
+    now = told(opened, 4)
+    assert (now["text"], now["edits"]) == ("5.3. Corrected study", before["edits"] + 1)
+    view.box(2).focus()
+    view.key("z")
+    other.until("root => [...root.querySelectorAll('.uo-row.uo-b2')].some(e => e.checkVisibility() && "
+                "e.textContent.includes('5.3. Subcategory study'))")  # fmt: skip
+    assert told(opened, 4)["text"] == before["text"]
+    view.box(2).focus()
+    view.key("Shift+Z")
+    view.until("root => [...root.querySelectorAll('.uo-row.uo-b2')].some(e => e.checkVisibility() && "
+               "e.textContent.includes('5.3. Corrected study'))")  # fmt: skip
+    assert told(opened, 4)["text"] == "5.3. Corrected study"
+    view.box(2).focus()
+    view.key("z")
+    view.until("root => [...root.querySelectorAll('.uo-row.uo-b2')].some(e => e.checkVisibility() && "
+               "e.textContent.includes('5.3. Subcategory study'))")  # fmt: skip
+    # Given up, nothing changes.
+    view.box(2).focus()
+    view.key("e")
+    view.root.locator("textarea:visible").first.fill("never")
+    view.key("Escape")
+    assert view.root.locator("textarea:visible").count() == 0
+    assert told(opened, 4)["text"] == before["text"]
+
+
+def test_light_dark_and_everybody(opened: Cells, view: View) -> None:
+    wrong = []
+    for theme in THEMES:
+        opened.theme(theme)
+        view.root.scroll_into_view_if_needed()
+        wrong += [f"{theme}: {what}" for what in view.sideways()]
+        wrong += [f"{theme}: contrast {ratio:.2f}: {what}" for ratio, what in view.contrasts() if ratio < 4.5]
+        wrong += [f"{theme}: {what}" for what in view.axe()]
+    opened.theme(THEMES[0])
+    assert not wrong, "\n".join(wrong)
+
+
+LONG = """
+import uocr_nb as uocr
+doc = uocr.load("long.json")
+print(len(doc))
+"""
+LONG_VIEW = "v = doc.view()\nv"
+STATE = """
+print(sum(len(repr(value)) for value in view_state(v).values()))
+"""
+
+
+@pytest.fixture(scope="module")
+def long_path(view_lab: Lab) -> Path:
+    folder = view_lab.folder / "papers-long"
+    folder.mkdir(exist_ok=True)
+    return drawn.save(drawn.long(folder), view_lab.folder / "long.json")
