@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uocr_nb.errors import UocrError
 from uocr_nb.views import view_pages
 from uocr_nb.views.hands import Hands
-from uocr_nb.views.marks import document_facts
+from uocr_nb.views.marks import document_facts, states_of
 from uocr_nb.views.progress import progress_parts
 from uocr_nb.views.reading_page import ReadingPage
 from uocr_nb.views.view_widget import FEEDS
@@ -69,6 +69,7 @@ class LiveFeed:
         self._again = again
         self._began = time.monotonic()
         self._not_before = self._facts_at = 0.0
+        self._partial: dict[int, Page] = {}
         self._streams: dict[int, ReadingPage] = {}
         self._front = 0
         self._turns = 0
@@ -86,15 +87,15 @@ class LiveFeed:
         now = time.monotonic()
         done = {page.position for page in pages}
         self._total = max(progress.total, len(pages))
-        reading = [position for position in progress.reading if position not in done]
         due = now >= self._not_before
-        partial = {page.position: page for page in progress.partial if page.position not in done} if due else None
-        if partial is not None:
-            reading = sorted({*reading, *partial})
-        self._tell(progress, pages, reading, now)
-        if partial is not None:
-            if not self._again:
-                self._desk.reads(pages, partial, self._total)
+        if due:
+            self._partial = {page.position: page for page in progress.partial}
+        partial = self._partial = {position: page for position, page in self._partial.items() if position not in done}
+        if not self._again:
+            # Before the statuses: what is told to be done is asked for at once.
+            self._desk.reads(pages, partial, self._total)
+        self._tell(progress, pages, sorted({*progress.reading, *partial} - done), now)
+        if due:
             sent = self._stream(partial)
             then = time.monotonic()
             self._not_before = then + max(_LEAST_WAIT, sent / _BYTES_PER_SECOND, _SHARE * (then - now))
@@ -114,11 +115,10 @@ class LiveFeed:
             self._desk.tell_facts(reading)
             self._desk.line.push(live=live)
             return
-        facts = document_facts(pages, total=self._total, reading=reading)
-        state = {"status": facts.pop("status"), "live": live}
+        state: dict[str, Any] = {"status": states_of(pages, total=self._total, reading=reading), "live": live}
         if now >= self._facts_at:
-            if not facts["name"]:
-                facts["name"] = "being read"
+            facts = document_facts([*pages, *self._partial.values()], total=self._total, reading=reading)
+            del facts["status"]
             state["doc"] = facts
             self._facts_at = now + _FACTS_WAIT
         self._desk.line.push(**state)

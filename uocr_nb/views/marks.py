@@ -65,11 +65,11 @@ def document_facts(
 def states_of(pages: Sequence[Page], *, total: int = 0, reading: Collection[int] = ()) -> str:
     """A letter a page: the first one of its status, ``r`` for one being read, ``w`` for one that waits."""
     letters = ["w"] * max([total, *(page.position for page in pages)])
-    for position in reading:
-        if 1 <= position <= len(letters):
-            letters[position - 1] = "r"
     for page in pages:
         letters[page.position - 1] = str(page.status)[0]
+    for position in reading:  # also one that is read again
+        if 1 <= position <= len(letters):
+            letters[position - 1] = "r"
     return "".join(letters)
 
 

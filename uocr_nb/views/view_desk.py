@@ -117,12 +117,8 @@ class ViewDesk:
         """Push name, statuses and counts of the document."""
         if self.document is None:
             return
-        facts = document_facts(self.document.pages, self.document)
-        letters = list(facts.pop("status"))
-        for position in reading:
-            if 1 <= position <= len(letters):
-                letters[position - 1] = "r"
-        self.line.push(status="".join(letters), doc=facts)
+        facts = document_facts(self.document.pages, self.document, reading=reading)
+        self.line.push(status=facts.pop("status"), doc=facts)
 
     def _changed(self, _document: Document, positions: tuple[int, ...]) -> None:
         if not self.line.open:

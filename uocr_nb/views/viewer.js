@@ -777,7 +777,7 @@ function mount(root, source) {
     if (!bad) return;
     el.banner.className = `uo-note uo-${toneOf(l)}`;
     const again = source.can.has("rerun")
-      ? button("Run again", () => source.ask("rerun", { ps: [state.page] }).catch((error) => say(error.message)), { shape: "again", kind: "uo-framed" })
+      ? button(Number(ui.current.node?.dataset.edits) ? "Run again, without the edits" : "Run again", () => source.ask("rerun", { ps: [state.page] }).catch((error) => say(error.message)), { shape: "again", kind: "uo-framed" })
       : make("code", {}, "doc.retry()");
     refill(el.banner, make("span", { dir: "auto", style: "color:var(--uo-ink)" }, reason || `The page is ${STATUS[l][0]}.`), again);
   }
@@ -1599,6 +1599,7 @@ const LABELS = {
   aside_text: "As furniture",
   ref_text: "Rf furniture",
 };
+const EDITS = ["edit", "delete", "undo", "redo"];
 const OTHER = "another label …";
 const EXTENT = 999; // of a page along each axis, in boxes
 
@@ -1644,7 +1645,7 @@ function editing(ui) {
   let mode = false; // from the first block that is opened to "Done editing"
   let typing = false;
 
-  const can = () => source.can.has("edit");
+  const can = () => source.can.has("edit") && !source.running && !"rw".includes(ui.doc?.status[state.page - 1] ?? "w");
   const kindOf = (label) => (Object.hasOwn(LABELS, label) ? LABELS[label].split(" ") : [codeOf(label), "text"]);
   const editsHere = () => Number(ui.current.node?.dataset.edits) || 0;
   const changed = () => !!draft && (draft.text !== draft.was.text || draft.label !== draft.was.label || String(draft.box) !== String(draft.was.box));
@@ -1661,6 +1662,8 @@ function editing(ui) {
     return [x, y, x + w, y + h].map((share) => Math.round((share / 100) * EXTENT));
   }
 
+  const tell = (words) => (source.ontell || ui.say)(words);
+
   // ------------------------------------------------------------ open and close
   async function open(n) {
     const row = ui.current.rows.get(n);
@@ -1676,11 +1679,11 @@ function editing(ui) {
     }
     if (draft) return focusField();
     const p = state.page;
-    let text;
+    let text = source.textOf?.(p, n) ?? null;
     try {
-      ({ text } = await source.ask("text", { p, n }));
+      if (text === null) ({ text } = await source.ask("text", { p, n }));
     } catch (error) {
-      ui.say(error.message);
+      tell(error.message);
       return;
     }
     if (p !== state.page || draft) return;
@@ -1745,8 +1748,9 @@ function editing(ui) {
       await source.ask(kind, given);
     } catch (error) {
       busy(field, false);
-      refused(error.message);
-      return false;
+      if (error.busy) close(); // it waits in the kernel, and the view says so
+      else refused(error.message);
+      return !!error.busy;
     }
     if (kind === "delete") ui.select(null);
     close();
@@ -2044,12 +2048,14 @@ const GONE = "The kernel that this belongs to has gone. What is here stays.";
 
 const LIVE_STYLE = `
 .uo-chrome{
-  .uo-run{position:relative;display:flex;flex-wrap:wrap;align-items:center;gap:0 16px;min-height:34px;padding:3px 10px 3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-soft)}
+  .uo-run{position:relative;display:flex;flex-wrap:wrap;align-items:center;min-height:34px;padding:3px 10px 3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-soft)}
   .uo-run>b{font-weight:600;color:var(--uo-ink)}
   .uo-run>.uo-share{position:absolute;left:0;right:0;top:-1px;height:2px;background:var(--uo-hair)}
   .uo-run>.uo-share>i{display:block;height:2px;background:var(--uo-accent);transition:width .2s}
   .uo-run>.uo-word{flex:1 1 100%;padding:2px 0 4px;color:var(--uo-warn)}
-  .uo-run>button{margin:0 -8px 0 0}
+  .uo-run>button{margin:0}
+  .uo-run{gap:0 16px}
+  .uo-run>.uo-stop{margin-left:-8px}
   .uo-run>button[aria-pressed=true]{background:var(--uo-tint);color:var(--uo-accent)}
   .uo-run>.uo-stop::before{content:"";width:8px;height:8px;background:currentColor}
   .uo-told{display:flex;align-items:center;min-height:34px;padding:3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-ink)}
@@ -2267,6 +2273,7 @@ class ModelSource {
     try {
       const { page } = await this.question({ kind: "page", p }).answer;
       if (page) this.keep(page);
+      else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
     } catch {
       // What is there stands in its place.
     } finally {
