@@ -129,6 +129,11 @@ class View:
         document, desk = self._document, self._desk
         if document is None or desk is None:
             return ""
+        # One that is named is read again with its edits; of several, those that a person corrected stay.
+        edited = document.edits.per_page
+        chosen = [p for p in positions if len(positions) == 1 or not edited[p]]
+        if positions and not chosen:
+            return "They have edits, and stay as they are."
         with _lock:
             if _reading:
                 raise OptionError("Pages are being read already.", "Run it again when they are done.", "")
@@ -142,7 +147,7 @@ class View:
             feed.tick(progress, pages)
 
         try:
-            pipeline.retry(document, None, list(positions) or None, watcher=watch)
+            pipeline.retry(document, None, chosen or None, watcher=watch)
         except StopReading:
             return "Stopped. Pages that were read again are kept."
         finally:
