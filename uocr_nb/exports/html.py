@@ -26,7 +26,12 @@ body { margin: 0 auto; padding: 16px; max-width: 1200px; background: Canvas; col
   font-family: system-ui, -apple-system, "Segoe UI", sans-serif; }
 math { font-size: 1.1em; }
 td, th, .uo-no { font-variant-numeric: tabular-nums; }
-@media print { body { padding: 0; } .uo-page ~ .uo-page { break-before: page; } .uo-row { break-inside: avoid; } }
+@media print {
+  body { padding: 0; print-color-adjust: exact; }
+  .uo-page ~ .uo-page, .uo-summary:has(.uo-bad) ~ .uo-page { break-before: page; }
+  .uo-row { break-inside: avoid; }
+  .uo-fold:not([open]) { display: none; }
+}
 """
 
 # Page text is escaped, so nothing in it looks like this.

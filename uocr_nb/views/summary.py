@@ -88,9 +88,10 @@ def counts_html(pages: Sequence[Page]) -> str:
     for status, text in status_counts(pages):
         number, _, where = text.partition(" (")
         icon = "" if status is Status.OK else status_icon(status)
-        short = "white-space:nowrap;" if len(where) < 24 else ""
-        place = f' <span style="{short}font-size:13px;font-weight:400;{SECOND}">(p. {where}</span>' if where else ""
-        said.append(f'<span style="white-space:nowrap">{icon}{number}</span>{place}')
+        place = f' <span style="font-size:13px;font-weight:400;{SECOND}">(p. {where}</span>' if where else ""
+        # A few places stay on the line of their number; many of them may break.
+        inside, after = (place, "") if len(where) < 24 else ("", place)
+        said.append(f'<span style="white-space:nowrap">{icon}{number}{inside}</span>{after}')
     return '<span style="font-weight:400">, </span>'.join(said)
 
 
