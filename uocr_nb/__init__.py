@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from uocr_nb.serving.endpoint import Endpoint
     from uocr_nb.serving.engines import register_engine
     from uocr_nb.serving.start import aserve, endpoints, serve
+    from uocr_nb.views.compare import compare
     from uocr_nb.views.overlay import draw_boxes
     from uocr_nb.views.serve_panel import panel
     from uocr_nb.views.viewer import selected
@@ -46,6 +47,7 @@ _HOME = {
     "Table": "document.model",
     "UocrError": "errors",
     "cache": "reading.cache",
+    "compare": "views.compare",
     "parse": "reading.parse",
     "Endpoint": "serving.endpoint",
     "serve": "serving.start",
@@ -76,6 +78,7 @@ __all__ = [
     "aocr",
     "aserve",
     "cache",
+    "compare",
     "draw_boxes",
     "endpoints",
     "iter_ocr",

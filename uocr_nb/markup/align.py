@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from uocr_nb.markup.content import Content, content, content_agreement, joined_content
 from uocr_nb.markup.distance import MOST_CHARACTERS
 from uocr_nb.markup.matching import Group, Known, match_blocks
+from uocr_nb.markup.pieces import in_common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Pair", "agreement_of", "align_blocks", "side"]
 
+_LEAST_SHIFT, _MOST_JOINED = 8, 12
+"""Characters from which a line counts that two runs put into different blocks, and blocks that are joined for it."""
 _BUDGET = 1_500_000_000
 """Characters times characters of a page that are compared exactly; then words are counted."""
 
@@ -81,9 +84,52 @@ def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[Pair]:
     # Ties are decided by order, so the side that comes first must not depend on who asks.
     turned = [one.key for one in other] < [one.key for one in mine]
     groups = match_blocks(other, mine) if turned else match_blocks(mine, other)
+    groups = _merged(groups, other, mine) if turned else _merged(groups, mine, other)
     if turned:
         groups = [(two, one) for one, two in groups]
     return _pairs(mine, other, _in_order(groups))
+
+
+def _merged(groups: Sequence[Group], a: Sequence[Known], b: Sequence[Known]) -> list[Group]:
+    """Join neighbours where a line that ends one block on one side begins the next block on the other side."""
+    merged: list[Group] = []
+    last: _Shift | None = None
+    for one, two in _in_order(groups):
+        here = _Shift(one, two, a, b)
+        both = last.joined(here, a, b) if last is not None else None
+        if both is not None:
+            merged[-1] = (both.a, both.b)
+        else:
+            merged.append((one, two))
+        last = both or here
+    return merged
+
+
+class _Shift:
+    """A group with how much of each side the other one lacks."""
+
+    def __init__(self, one: tuple[int, ...], two: tuple[int, ...], a: Sequence[Known], b: Sequence[Known]) -> None:
+        self.a, self.b = one, two
+        self.tables = any(side[i].content.kind == "table" for side, numbers in ((a, one), (b, two)) for i in numbers)
+        self.tokens = [[token for i in numbers for token in side[i].tokens] for side, numbers in ((a, one), (b, two))]
+        self.common = in_common(*self.tokens)
+        self.lost = [sum(len(token.key) for token in side) - self.common for side in self.tokens]
+
+    def joined(self, after: _Shift, a: Sequence[Known], b: Sequence[Known]) -> _Shift | None:
+        """Both as one group, where together they have clearly more in common than apart."""
+        if self.tables or after.tables or len(self.a) + len(self.b) > _MOST_JOINED:
+            return None
+        # Something must be left over here on one side, and there on the other one.
+        room = max(min(self.lost[0], after.lost[1]), min(self.lost[1], after.lost[0]))
+        follows = all(
+            not mine or not theirs or mine[-1] + 1 == theirs[0]
+            for mine, theirs in ((self.a, after.a), (self.b, after.b))
+        )
+        if room < _LEAST_SHIFT or not follows:
+            return None
+        both = _Shift(self.a + after.a, self.b + after.b, a, b)
+        gain = both.common - self.common - after.common
+        return both if gain >= max(_LEAST_SHIFT, 0.5 * room) else None
 
 
 def _in_order(groups: Sequence[Group]) -> list[Group]:

@@ -1,7 +1,8 @@
 r"""How far two readings of the same text are apart, in characters, whatever their spaces and line ends.
 
 A text is taken as tokens: words, single letters of scripts without spaces, whole formulas. Spaces between tokens are
-not compared (each engine breaks its lines as it likes), nor is the form in which a letter with an accent is stored.
+not compared (each engine breaks its lines as it likes), nor are the marks before the items of a list, nor the form in
+which a letter with an accent is stored.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ __all__ = ["Token", "agreement", "distance", "fine_tokens", "normal", "tokens"]
 _WIDE = "⺀-〿぀-ヿ㄀-鿿豈-﫿︰-﹏＀-￯"
 """Scripts that are written without spaces: each letter is a token."""
 _TOKEN = re.compile(rf"(?P<wide>[{_WIDE}])|(?P<word>[^\s{_WIDE}]+)")
+_ITEM = re.compile(r"(?m)^[ \t]*(?:[-–*•·▪◦‣●○■][ \t]+)+")
+"""The mark before an item of a list; each engine writes another one."""
 _MARK = re.compile(r"\\[()\[\]]")
 _CLOSING = {"\\(": "\\)", "\\[": "\\]"}
 _LONGEST_FORMULA = 3_000
@@ -69,7 +72,10 @@ def _rest(text: str) -> Iterator[Token]:
 
 def _words(text: str, first: int, after: int) -> Iterator[Token]:
     plain = text.isascii()
+    marks = {at for item in _ITEM.finditer(text, first, after) for at in range(item.start(), item.end())}
     for match in _TOKEN.finditer(text, first, after):
+        if match.start() in marks:
+            continue
         key = match[0] if plain else unicodedata.normalize("NFC", match[0])
         yield Token(key, match.start(), match.end(), match.lastgroup or "word")
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from uocr_nb.markup.content import content
+from uocr_nb.markup.distance import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from uocr_nb.document.model import Block, Box
+    from uocr_nb.markup.distance import Token
 
 __all__ = ["Group", "Known", "match_blocks"]
 
@@ -52,6 +55,11 @@ class Known:
         self.key = (self.text, block.label, block.box or ())
         self.grams: frozenset[str] = frozenset()
         self.leads: frozenset[str] = frozenset()
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """Its text as it is compared."""
+        return tokens(self.content.text)
 
     def scan(self, most: int) -> None:
         """Take the trigrams of the first `most` characters, and the longer stretches."""

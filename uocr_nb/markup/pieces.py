@@ -10,7 +10,7 @@ from uocr_nb.markup.distance import Token, fine_tokens, tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Piece", "differences"]
+__all__ = ["Piece", "differences", "in_common"]
 
 Piece = tuple[Literal["same", "only"], str]
 
@@ -49,6 +49,12 @@ def differences(a: str, b: str, *, formula: bool = False) -> tuple[list[Piece], 
         here, there = _span(a, mine, a1, a2), _span(b, other, b1, b2)
         spans += [(here, there)] if formula else _closer(a, b, here, there)
     return _pieces(a, [one for one, _other in spans]), _pieces(b, [one for _one, one in spans])
+
+
+def in_common(a: Sequence[Token], b: Sequence[Token]) -> int:
+    """Characters of the tokens that both lists have in the same order."""
+    apart = _apart([token.key for token in a], [token.key for token in b])
+    return sum(len(token.key) for token in a) - sum(len(t.key) for a1, a2, _b1, _b2 in apart for t in a[a1:a2])
 
 
 def _span(text: str, found: Sequence[Token], first: int, after: int) -> Span:

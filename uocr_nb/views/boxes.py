@@ -56,9 +56,9 @@ class Tag:
     down: float = 0.0
 
 
-def place_tags(boxes: dict[int, Box], ratio: float) -> dict[int, Tag]:
-    """Place the tags of `boxes` (number -> box) on a page of which `ratio` is height by width."""
-    across, along = _NOMINAL / COORD_MAX, _NOMINAL * ratio / COORD_MAX
+def place_tags(boxes: dict[int, Box], ratio: float, wide: float = _NOMINAL) -> dict[int, Tag]:
+    """Place the tags of `boxes` (number -> box) on a page of which `ratio` is height by width, `wide` px across."""
+    across, along = wide / COORD_MAX, wide * ratio / COORD_MAX
     tags: dict[int, Tag] = {}
     taken: list[tuple[float, float, float]] = []  # left, top, right of tags placed so far
     for number, (x1, y1, x2, _y2) in sorted(boxes.items(), key=lambda item: (item[1][1], item[1][0])):
@@ -145,11 +145,12 @@ def paper_html(
     reading: bool = False,
     edited: Collection[int] = (),
     width: str = "width:42%;min-width:300px;max-width:560px",
+    wide: float = _NOMINAL,
 ) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
     While the page is `reading`, its last box is the one whose text is being written. The boxes of blocks with `edited`
-    numbers are marked. `width` is what the paper takes of the room.
+    numbers are marked. `width` is what the paper takes of the room, `wide` what that is in px in a usual output.
     """
     if pictures.page:
         paper = (
@@ -161,7 +162,9 @@ def paper_html(
         ratio = pictures.ratio if reading or page.size != (0, 0) else _NEVER_DRAWN
         tall = f"padding:{ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
-    layer = "".join([*box_divs(page, pictures.ratio, reading=reading, edited=edited).values(), *_unread(page)])
+    layer = "".join(
+        [*box_divs(page, pictures.ratio, reading=reading, edited=edited, wide=wide).values(), *_unread(page)]
+    )
     return (
         f'<div class="uo-paper" style="float:left;{width};box-sizing:border-box;margin:0 16px 14px 0;border:{HAIR}">'
         '<div class="uo-sheet" style="position:relative;overflow:hidden;background-color:#ffffff;color:#1b1f24;'
@@ -169,12 +172,14 @@ def paper_html(
     )
 
 
-def box_divs(page: Page, ratio: float, *, reading: bool = False, edited: Collection[int] = ()) -> dict[int, str]:
+def box_divs(
+    page: Page, ratio: float, *, reading: bool = False, edited: Collection[int] = (), wide: float = _NOMINAL
+) -> dict[int, str]:
     """Draw the boxes alone: number of the block -> HTML. `ratio` is height by width of the page."""
     boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
     # What is read last matters most while the page is being read.
     boxes = dict(list(boxes.items())[-_MAX_BOXES:] if reading else list(boxes.items())[:_MAX_BOXES])
-    tags = place_tags(boxes, ratio) if len(boxes) <= _MAX_TAGS else {}
+    tags = place_tags(boxes, ratio, wide) if len(boxes) <= _MAX_TAGS else {}
     written = len(page.blocks) if reading else 0
     return {
         number: _box(page, number, box, tags.get(number), written=number == written, edited=number in edited)

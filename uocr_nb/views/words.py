@@ -31,6 +31,7 @@ __all__ = [
     "money",
     "not_ok",
     "pages_by_source",
+    "percent",
     "places",
     "positions",
     "reason_of",
@@ -84,6 +85,14 @@ _ORDER = (
 def count(number: int, noun: str) -> str:
     """``1 page``, ``1,087 tokens``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def percent(agreement: float, digits: int = 0) -> str:
+    """``97.1 %``; what is not wholly the same is never 100 %, and what has something in common never 0 %."""
+    least = 0.1**digits
+    value = agreement * 100
+    shown = value if value in (0, 100) else min(max(value, least), 100 - least)
+    return f"{shown:.{digits}f} %"
 
 
 def money(dollars: float, *, each: bool = False) -> str:
