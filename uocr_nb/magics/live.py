@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -118,6 +119,8 @@ class LiveDocument:
         document.shown_already = lambda: shell.execution_count == cell
         if self._view is not None:
             self._view.end(document)
+            draw = partial(document_bundle, document, uid=self._uid)
+            self._view.store(document, partial(self._handle.update, raw=True), draw)
             self._view = None
 
     def clear(self) -> None:

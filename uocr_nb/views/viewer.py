@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from uocr_nb.reading.progress import StopReading
 from uocr_nb.views.live_feed import LiveFeed
 from uocr_nb.views.page_html import view_html
 from uocr_nb.views.plain import document_plain
+from uocr_nb.views.stored_form import StoredForm
 from uocr_nb.views.view_desk import ViewDesk
 from uocr_nb.views.watch import in_kernel
 from uocr_nb.views.words import count
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Document, Page
     from uocr_nb.reading.progress import Progress
     from uocr_nb.views.selection import Selection
+
+    _Draw = Callable[[], dict[str, str]]
 
 __all__ = ["LiveView", "View", "close_all", "selected", "view"]
 
@@ -60,6 +64,8 @@ class View:
         self._stop = threading.Event()
         self._cell = (shell, shell.execution_count) if shell is not None else None
         self._desk: ViewDesk | None = None
+        self._stored: StoredForm | None = None
+        self._unwatch: Callable[[], None] | None = None
         if live:
             self._desk = ViewDesk(uid, document, _selected_there)
             self._desk.on_stop = self._stop.set
@@ -108,8 +114,16 @@ class View:
     def close(self) -> None:
         """Let go of the browser. What is on the screen stays, and shows what it has."""
         self._stop.set()
+        if self._stored is not None and self._unwatch is not None:
+            self._unwatch()
+            self._stored.close()
         if self._desk is not None:
             _close(self._desk)
+
+    def store(self, document: Document, update: Callable[[dict[str, str]], Any], draw: _Draw) -> None:
+        """Have what the notebook stores follow `document`: `update` puts what `draw` gives into the output."""
+        self._stored = StoredForm(update, draw)
+        self._unwatch = document.watch(self._stored.changed)
 
     def __repr__(self) -> str:
         pages = "being read" if self._document is None else count(len(self._document), "page")
@@ -220,9 +234,15 @@ def view(document: Document, page: int | None = None) -> View:
     from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
 
     uid = uuid4().hex[:12]
-    bundle = {"text/html": view_html(document, position, uid=uid), "text/plain": document_plain(document)}
-    display(bundle, raw=True, display_id=uid)
-    return View(document, uid, shell=shell)
+
+    def draw() -> dict[str, str]:
+        shown = min(position, len(document))
+        return {"text/html": view_html(document, shown, uid=uid), "text/plain": document_plain(document)}
+
+    handle = display(draw(), raw=True, display_id=uid)
+    made = View(document, uid, shell=shell)
+    made.store(document, partial(handle.update, raw=True), draw)
+    return made
 
 
 def selected() -> Selection | None:

@@ -1,0 +1,70 @@
+"""Correcting in JupyterLab: what the notebook stores follows, and nobody who types is disturbed by it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import drawn
+import pytest
+from cells import Cells
+from lab import wait_until
+from view_kit import View
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab import Lab
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(180)]
+
+START = """
+import uocr_nb as uocr
+doc = uocr.load("edited.json")
+doc.view()
+"""
+
+
+def stored(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "".join("".join(out.get("data", {}).get("text/html", "")) for out in cells[1]["outputs"])
+
+
+def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, kernel: str) -> None:
+    folder = view_lab.folder / "papers-edit"
+    folder.mkdir(exist_ok=True)
+    drawn.save(drawn.good(folder), view_lab.folder / "edited.json")
+    cells = Cells(window, view_lab, f"edit-{kernel}", [START], kernel)
+    cells.run(1)
+    cells.ended(1)
+    view = View(cells.page, cells.cell(1)).ready()
+    view.row(2).dblclick()
+    view.root.get_by_role("textbox", name="Text of block 2").fill("Corrected by hand")
+    view.key("Control+Enter")
+    view.until("root => root.querySelector('.uo-text .uo-row.uo-b2')?.textContent.includes('Corrected by hand')")
+    # The next block is opened at once; the output is drawn anew while somebody types in it.
+    view.row(4).dblclick()
+    field = view.root.get_by_role("textbox", name="Text of block 4")
+    field.fill("")
+    first = view.root.element_handle()
+    typed = ""
+    for n in range(400):
+        cells.page.keyboard.type(f"{n} ")
+        typed += f"{n} "
+        if not first.evaluate("root => root.isConnected"):
+            break
+        cells.page.wait_for_timeout(20)
+    assert not first.evaluate("root => root.isConnected"), "the output was drawn anew"
+    cells.page.keyboard.type("end")
+    assert field.input_value() == f"{typed}end"
+    view.key("Control+Enter")
+    view.until("root => root.querySelector('.uo-text .uo-row.uo-b4')?.textContent.includes('end')")
+
+    def saved() -> bool:
+        cells.save()
+        html = stored(cells.path)
+        return "Corrected by hand" in html and f"{typed}end" in html and "uo-edited" in html
+
+    wait_until(saved, 30, "the notebook to have what was corrected")
+    assert not cells.errors
+    cells.page.close()
