@@ -610,7 +610,7 @@ function mount(root, source) {
     const sheet = el.mat.querySelector(".uo-paper");
     const inset = narrow ? 24 : 32;
     const ratio = Number(sheet?.dataset.ratio) || 1.414;
-    const fit = (el.mat.clientWidth - inset) * ratio + inset + (narrow ? 0 : 36);
+    const fit = ((el.mat.clientWidth || wide) - inset) * ratio + inset + (narrow ? 0 : 36);
     ui.chrome.style.setProperty("--uo-tall", `${Math.round(Math.max(320, Math.min(fit, window70)))}px`);
     foldChips();
     tighten();
@@ -1378,7 +1378,8 @@ function mount(root, source) {
   function sheet() {
     if (el.popup?.classList.contains("uo-sheet-keys")) return closePopup();
     const list = make("dl");
-    for (const [keys, words] of [...KEYS, ...ask("keys").flat()]) list.append(make("dt", {}, ...keys.split(" ").flatMap((one) => [make("kbd", {}, one), " "])), make("dd", {}, words));
+    const lacks = ask("lacks").flat();
+    for (const [keys, words] of [...KEYS.filter(([keys]) => !lacks.includes(keys)), ...ask("keys").flat()]) list.append(make("dt", {}, ...keys.split(" ").flatMap((one) => [make("kbd", {}, one), " "])), make("dd", {}, words));
     const head = make("h2", {}, "Keys", button("", closePopup, { shape: "close", title: "Close" }));
     return popup(make("div", { class: "uo-sheet-keys", role: "dialog", "aria-label": "Keys" }, head, list));
   }
@@ -1575,6 +1576,175 @@ function boot(script) {
 //#end
 
 //#section compare
+const COMPARE_STYLE = `
+.uo-chrome.uo-compare{
+  .uo-pill,.uo-find,.uo-loupe,.uo-chips,.uo-film,.uo-strip,.uo-note code{display:none!important}
+  .uo-left{flex-basis:clamp(240px,28%,400px)}
+  .uo-agree{color:var(--uo-soft);font-size:13px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-width:0}
+  .uo-agree b{font-weight:600;color:var(--uo-ink)}
+  .uo-bar>.uo-sep{align-self:center;height:14px;margin:0 8px;border-left:1px solid var(--uo-line)}
+  .uo-foot>button:not(.uo-keys),.uo-facts>:not(.uo-own){display:none}
+  .uo-facts{flex:1 1 0;display:flex;align-items:center;gap:12px}
+  .uo-body{height:max(var(--uo-tall,480px),480px)}
+  .uo-right>.uo-text{padding:0 0 24px;container:uo-pane/inline-size}
+  .uo-tabs{display:none}
+  .uo-only{color:var(--uo-ink);border-radius:2px 2px 0 0}
+  .uo-only-a{background:var(--uo-a)!important;border-bottom:2px dashed var(--uo-warn)!important}
+  .uo-only-b{background:var(--uo-b)!important;border-bottom:2px solid var(--uo-accent)!important}
+  .uo-text :is(.uo-heads,.uo-row.uo-cmp){padding:9px 82px 9px 57px!important;border:0 solid var(--uo-hair)!important;border-width:0 0 1px!important}
+  .uo-text .uo-row.uo-cmp{border-left:2px solid transparent!important}
+  .uo-text .uo-row.uo-cmp:is(.uo-hot,.uo-sel){border-left-color:var(--c)!important}
+  .uo-text .uo-heads{position:sticky!important;top:0;z-index:2;background:var(--uo-ground);padding-left:59px!important;font-size:12px}
+  .uo-text .uo-row.uo-cmp>.uo-no{top:9px!important}
+  :is(.uo-heads,.uo-cmp>.uo-text){display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);column-gap:16px}
+  :is(.uo-heads,.uo-cmp>.uo-text)>div:not([class]){display:none}
+  .uo-side{float:none!important;width:auto!important;min-width:0!important;padding:0!important}
+  .uo-said{margin:0!important}
+  .uo-letter{display:none}
+  .uo-text .uo-share{right:14px!important;top:9px!important;color:var(--uo-soft);opacity:1!important}
+  .uo-meter{background:var(--uo-hair)!important;border-radius:2px;overflow:hidden}
+  .uo-meter>div{background:var(--uo-soft)!important}
+  .uo-same{border:0!important;border-bottom:1px solid var(--uo-hair)!important}
+  .uo-same>summary{padding:8px 12px 8px 57px!important;background:var(--uo-second)!important;color:var(--uo-soft)}
+  .uo-same>div{padding:4px 0!important}
+  summary:focus-visible{outline:2px solid var(--uo-accent);outline-offset:-2px}
+  .uo-rest>summary{color:var(--uo-soft);opacity:1!important}
+  .uo-left-out{padding:9px 12px 9px 57px}
+  @container uo-pane (max-width:540px){
+    :is(.uo-heads,.uo-cmp>.uo-text){grid-template-columns:minmax(0,1fr);row-gap:6px}
+    .uo-letter{display:inline}
+    .uo-said{margin:0 0 0 20px!important}
+  }
+}
+.uo-chrome.uo-compare.uo-narrow{
+  .uo-tabs{display:flex}
+  .uo-tabs [data-tab=text],.uo-tabs [data-tab=raw],.uo-actions{display:none}
+  .uo-agree{order:8;flex:1 1 auto;white-space:normal}
+  .uo-bar>.uo-sep,.uo-bar>.uo-spring,.uo-only-key{display:none}
+  .uo-bar>.uo-toggle{order:9}
+}
+`;
+
+// Two runs side by side: what is the same is folded, n and p walk through what differs, on the page and in the text.
+function comparing(ui) {
+  if (!Array.isArray(ui.doc?.names)) return;
+  const { el, state, source } = ui;
+  let only = true; // what is the same is folded
+
+  const differing = () => [...ui.current.rows].filter(([, row]) => row.classList.contains("uo-cmp")).map(([n]) => n);
+  const stored = (p) => !source.twin || !!source.twin(p);
+  const named = (side) => (ui.doc.names[side] ? `${"AB"[side]} ${ui.doc.names[side]}` : "AB"[side]);
+
+  const agree = make("span", { class: "uo-agree" });
+  const toggle = button("Differences only", () => fold(!only), { kind: "uo-framed uo-toggle", "aria-pressed": "true" });
+
+  function fold(on) {
+    only = on;
+    toggle.setAttribute("aria-pressed", String(on));
+    for (const one of el.text.querySelectorAll("details")) one.open = !on;
+    ui.measure();
+  }
+
+  function page() {
+    const { node } = ui.current;
+    ui.chrome.setAttribute("aria-label", `${ui.doc.name}, comparison`);
+    const here = node?.dataset.same || (ui.doc.differ[state.page - 1] ? "" : "100 %");
+    const parts = here ? [make("b", {}, here), ui.doc.total > 1 ? " the same on this page, " : " the same"] : [];
+    agree.replaceChildren(...parts, ...(ui.doc.total > 1 ? [make("b", {}, ui.doc.agreement), " in all"] : []));
+    if (!node) {
+      const words = ui.doc.differ[state.page - 1] ? "This page is not in the saved notebook. " : "This page is the same in both runs. ";
+      el.text.replaceChildren(make("div", { class: "uo-say", style: "padding:10px 14px" }, words, make("code", {}, `comparison.page(${state.page})`)));
+      return;
+    }
+    for (const one of el.text.querySelectorAll("details")) one.open = !only;
+    for (const mark of el.text.querySelectorAll(".uo-only")) {
+      mark.setAttribute("role", "mark");
+      mark.setAttribute("aria-description", mark.title);
+    }
+  }
+
+  async function step(by) {
+    const here = differing();
+    const at = here.indexOf(state.selected);
+    const held = ui.chrome.contains(document.activeElement);
+    let n = at < 0 ? here[by > 0 ? 0 : here.length - 1] : here[at + by];
+    if (n === undefined) {
+      let p = state.page + by;
+      while (p >= 1 && p <= ui.doc.total && !(ui.doc.differ[p - 1] && stored(p))) p += by;
+      if (p < 1 || p > ui.doc.total) return ui.say(by > 0 ? "This is the last difference." : "This is the first difference.");
+      await ui.go(p);
+      const there = differing();
+      n = there[by > 0 ? 0 : there.length - 1];
+      if (n === undefined) return undefined;
+    }
+    ui.select(n);
+    ui.reveal(n);
+    if (held) ui.focusBlock(n, "text");
+    const now = differing();
+    return ui.say(`Difference ${now.indexOf(n) + 1} of ${now.length}. ${ui.current.rows.get(n)?.getAttribute("aria-label") || ""}`);
+  }
+
+  // Through the blocks that can be seen, one way or the other.
+  function move(key) {
+    const seen = [...ui.current.rows].filter(([n, row]) => ui.current.boxes.has(n) || row.offsetParent).map(([n]) => n);
+    const side = document.activeElement?.closest?.(".uo-mat") ? "page" : "text";
+    const pool = side === "page" ? seen.filter((n) => ui.current.boxes.has(n)) : seen;
+    const at = pool.indexOf(Number(document.activeElement?.closest?.("[data-b]")?.dataset.b) || state.selected);
+    const by = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;
+    const to = key === "Home" ? 0 : key === "End" ? pool.length - 1 : at < 0 ? (by > 0 ? 0 : pool.length - 1) : Math.min(pool.length - 1, Math.max(0, at + by));
+    if (pool.length) ui.focusBlock(pool[to], side);
+  }
+
+  function turn(by) {
+    let p = state.page + by;
+    while (p >= 1 && p <= ui.doc.total && !ui.doc.differ[p - 1]) p += by;
+    if (p >= 1 && p <= ui.doc.total) ui.go(p, { focus: true });
+  }
+
+  const KEYS_HERE = {
+    n: () => step(1),
+    p: () => step(-1),
+    "{": () => turn(-1),
+    "}": () => turn(1),
+    d: () => fold(!only),
+  };
+
+  ui.hooks.push({
+    page,
+    foot: () => {
+      const { node } = ui.current;
+      const words = node?.dataset.agree ? [make("span", { class: "uo-own" }, `A and B agree on ${node.dataset.agree}`), make("span", { class: "uo-own uo-sep" })] : [];
+      const mark = (side) => make("span", { class: `uo-own uo-only uo-only-${"ab"[side]}` }, `only in ${named(side)}`);
+      const next = button("Next difference", () => step(1), { kind: "uo-own", title: "Next difference (n)", name: "Next difference" });
+      next.append(make("kbd", { "aria-hidden": "true" }, "n"));
+      return [...words, mark(0), mark(1), make("span", { class: "uo-own uo-spring" }), next];
+    },
+    keys: () => [["n p", "next, previous difference"], ["d", "differences only, or all"]],
+    lacks: () => ["/", "m t r", "{ }"],
+    key: (_ui, event) => {
+      if (event.target.closest("input,textarea,select")) return false;
+      const summary = event.target.closest("summary");
+      if (summary && (event.key === "Enter" || event.key === " ")) {
+        summary.parentElement.open = !summary.parentElement.open;
+        return true;
+      }
+      if (/^(Arrow|Home|End)/.test(event.key) && !event.target.closest(".uo-menu")) move(event.key);
+      else if (Object.hasOwn(KEYS_HERE, event.key)) KEYS_HERE[event.key]();
+      else return ["/", "m", "t", "r"].includes(event.key);
+      return true;
+    },
+  });
+
+  const style = make("style");
+  style.textContent = COMPARE_STYLE;
+  ui.chrome.prepend(style);
+  ui.chrome.classList.add("uo-compare");
+  el.tablist.querySelector("[data-tab=markdown]").textContent = "A and B";
+  el.more.before(agree, make("span", { class: "uo-sep" }), toggle);
+  // Unfolding is no selecting.
+  el.text.addEventListener("click", (event) => event.target.closest("summary") && event.stopPropagation());
+}
+EXTRAS.push(comparing);
 //#end
 
 //#section edit
