@@ -152,7 +152,9 @@ def test_reopened_without_a_kernel_it_shows_everything(
     with browser(chromium_path) as context:
         opened = open_notebook(context, lab, name)
         # Lab draws the outputs one after the other; a slow machine can be looked at between two of them.
-        opened.page.wait_for_function("n => document.querySelectorAll('.uo-root').length === n", arg=SHOWN, timeout=60_000)
+        opened.page.wait_for_function(
+            "n => document.querySelectorAll('.uo-root').length === n", arg=SHOWN, timeout=60_000
+        )
         opened.page.wait_for_function(
             "() => [...document.querySelectorAll('.uo-paper img')].every(image => image.complete)", timeout=30_000
         )
