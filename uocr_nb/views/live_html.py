@@ -19,7 +19,8 @@ from uocr_nb.views.cells import pieces
 from uocr_nb.views.icons import icon, status_icon
 from uocr_nb.views.labels import FIGURES
 from uocr_nb.views.marks import document_marks, page_marks
-from uocr_nb.views.page_html import MAX_PAGES, page_head, root_html
+from uocr_nb.views.page_html import MAX_PAGES, root_html
+from uocr_nb.views.page_lines import page_head
 from uocr_nb.views.pictures import Pictures, live_pictures
 from uocr_nb.views.progress import progress_html
 from uocr_nb.views.rows import Limits, block_row

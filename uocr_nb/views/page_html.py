@@ -1,8 +1,9 @@
 """The document as HTML that is whole without script: page picture with boxes beside the text (the static twin).
 
-Laid out for a script to come: one root with `data-uid`, pages ``uo-page uo-p4``, and the same number ``uo-b5`` on a box
-and on its row. Links lead to the line about a page: JupyterLab scrolls to it, also in a notebook that it does not trust
-(where it keeps an `id` under another name), but does not unfold what is folded.
+A script at its end links the two where scripts run. It finds pages ``uo-page uo-p4`` in one root, and the same number
+``uo-b5`` on a box and on its row; what else it needs stands in `data-` attributes. Links lead to the line about a page:
+JupyterLab scrolls to it, also in a notebook that it does not trust (where it keeps an `id` under another name), but does
+not unfold what is folded.
 """
 
 from __future__ import annotations
@@ -13,31 +14,16 @@ from uuid import uuid4
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.icons import WARNING, icon, status_icon
-from uocr_nb.views.labels import count_labels, status_hue
 from uocr_nb.views.marks import document_marks, page_marks
+from uocr_nb.views.page_lines import banner_html, notes_html, page_head, warning_lines
 from uocr_nb.views.page_parts import page_panes
 from uocr_nb.views.pictures import VIEW, WHOLE
 from uocr_nb.views.rows import ALL, FULL, SHORT
 from uocr_nb.views.script import inline_script
-from uocr_nb.views.styles import HAIR, ROOT, SECOND, TINT_ERROR, TINT_WARNING, code, fact, icon_line, leads, second
-from uocr_nb.views.summary import right, summary_html
+from uocr_nb.views.styles import HAIR, ROOT, SECOND, code, second
+from uocr_nb.views.summary import summary_html
 from uocr_nb.views.tiles import anchor
-from uocr_nb.views.words import (
-    BLANK,
-    MOST_WARNINGS,
-    RETRY,
-    SAVE_ALL,
-    count,
-    doubts,
-    facts,
-    is_blank,
-    positions,
-    reason_of,
-    tries_line,
-    tries_title,
-    warnings_of,
-)
+from uocr_nb.views.words import SAVE_ALL, count, positions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -52,7 +38,6 @@ __all__ = [
     "chosen_pages",
     "document_html",
     "page_fragment",
-    "page_head",
     "page_html",
     "root_html",
     "view_html",
@@ -73,7 +58,6 @@ _ALL_BYTES = 1_990_000
 _FRAME_BYTES = 1_500
 """Of the line about a page, and of what stands around one page alone."""
 
-_MAX_KINDS = 5
 _ROOT_CLASSES = "uo-root tex2jax_ignore mathjax_ignore"
 
 
@@ -119,7 +103,7 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     shown = pages if whole else chosen_pages(pages)
     summed = len(pages) > 1
     parts = [summary_html(doc, pages, uid=uid, carried=[page.position for page in shown])] if summed else []
-    parts += _warnings(doc.own_warnings, "doc.warnings")
+    parts += warning_lines(doc.own_warnings, "doc.warnings")
     if not pages:
         parts.append(f'<div style="padding:12px 14px;{SECOND}">The document has no pages.</div>')
     named = not summed or len({page.source for page in pages}) > 1
@@ -215,14 +199,6 @@ def _room(pages: int, taken: int = 0) -> int:
     return min(PAGE_BYTES - script // pages, (_ALL_BYTES - script - taken) // pages) - _FRAME_BYTES
 
 
-def _warnings(texts: Sequence[str], line: str) -> list[str]:
-    """A line for each, up to some; `line` shows all of them."""
-    shown = [escape(text) for text in texts[:MOST_WARNINGS]]
-    if len(texts) > MOST_WARNINGS:
-        shown.append(leads(f"{len(texts) - MOST_WARNINGS:,} more:", line))
-    return [f'<div style="padding:4px 14px">{icon_line(icon("warning", WARNING), html)}</div>' for html in shown]
-
-
 def _page(
     page: Page,
     head: str,
@@ -240,7 +216,7 @@ def _page(
         panes = page_panes(page, limit=None, limits=ALL, quality=WHOLE, edited=edited)
     else:
         panes = page_panes(page, limit=limit, limits=FULL if quality else SHORT, quality=quality, edited=edited)
-    inner = _banner(page) + _notes(page) + panes
+    inner = banner_html(page) + notes_html(page) + panes
     classes = f"uo-page uo-p{page.position} uo-s-{page.status}"
     rule = "" if first else f"border-top:{HAIR};"
     target = (f' id="{place}"' if place else "") + page_marks(page, position=1 if alone else None)
@@ -254,56 +230,6 @@ def _page(
         f'<div class="{classes}"{target} style="{rule}margin:0;padding:0">'
         f'<div class="uo-head" style="padding:9px 14px;border-bottom:{HAIR}">{head}</div>{inner}</div>'
     )
-
-
-def page_head(page: Page, total: int, *, named: bool, state: str = "", kinds: bool = True) -> str:
-    """The line about a page: its name and place, its status (or its `state` while it has none), what is on it."""
-    where = f"page {page.position:,} of {total:,}" if total else f"page {page.number:,}"
-    # The only page of a picture among others is not told twice.
-    if total and page.number not in (1, page.position):
-        where += f" (page {page.number:,} of its source)"
-    if page.name:
-        where += f", {escape(page.name)}"
-    name = fact(escape(page.source), ink="strong", kind="uo-name", wraps=True) if named else ""
-    place = fact(where, ink="first" if named else "strong", wraps=bool(page.name))
-    word = str(page.status) if page.status is Status.OK else f'<span style="font-weight:600">{page.status}</span>'
-    said = BLANK if is_blank(page) else _counts(page) if kinds else count(len(page.blocks), "block")
-    return (
-        f"{right(facts(page))}{name}{place}"
-        f"{fact(state or status_icon(page.status) + word, ink='first', kind='uo-status')}"
-        f"{fact(escape(said), kind='uo-counts', wraps=True)}"
-    )
-
-
-def _counts(page: Page) -> str:
-    kinds = count_labels(page.blocks)
-    named = [f"{number:,} {name}" for name, number in kinds[:_MAX_KINDS]]
-    if len(kinds) > _MAX_KINDS:
-        named.append(f"+{len(kinds) - _MAX_KINDS}")
-    unsure = f"; {unsure:,} in doubt" if (unsure := doubts([page])) else ""
-    return count(len(page.blocks), "block") + (f": {', '.join(named)}" if named else "") + unsure
-
-
-def _banner(page: Page) -> str:
-    if page.status is Status.OK:
-        return ""
-    again = fact(f"{second('Run again:')} {code(RETRY)}", ink="first")
-    severe = page.status in (Status.MISSING, Status.FAILED)
-    return (
-        f'<div class="uo-banner" style="padding:8px 14px 8px 11px;border-left:3px solid {status_hue(page.status)};'
-        f'border-bottom:{HAIR};background-color:{TINT_ERROR if severe else TINT_WARNING}">'
-        f'<span class="uo-reason" dir="auto" style="margin:0 8px 0 0">{escape(page.reason or reason_of(page))}</span> '
-        f"{again}</div>"
-    )
-
-
-def _notes(page: Page) -> str:
-    """What was mended or is in doubt on a page, and, quietly, that it was asked more than once."""
-    shown = _warnings(warnings_of(page), f"doc.page({page.position}).warnings")
-    if again := tries_line(page):
-        words = f"{again[0].upper()}{again[1:]}."
-        shown.append(f'<div title="{escape(tries_title(page))}" style="padding:4px 14px;{SECOND}">{words}</div>')
-    return f'<div class="uo-notes" style="padding:4px 0;border-bottom:{HAIR}">{"".join(shown)}</div>' if shown else ""
 
 
 def _elsewhere(pages: Sequence[Page], shown: Sequence[Page]) -> str:
