@@ -57,8 +57,8 @@ the script. WebP is sharper than JPEG of the same size on text, but takes five t
 WHOLE = Quality(width=1200, page_bytes=400_000, crop_bytes=300_000, crop_width=640)
 """For a file of its own."""
 
-VIEW = Quality(width=1200, page_bytes=150_000, crop_bytes=60_000, crop_width=640, form="WEBP")
-"""For a page that is looked at while a kernel runs, and is stored nowhere."""
+VIEW = Quality(width=1200, page_bytes=220_000, crop_bytes=60_000, crop_width=640)
+"""For a page that is looked at while a kernel runs, and is stored nowhere: somebody waits for it."""
 
 LIVE = Quality(width=560, page_bytes=52_000, crop_bytes=16_000, crop_width=320)
 LIVE_QUALITY = 42

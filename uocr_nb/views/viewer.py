@@ -261,6 +261,7 @@ def close_all() -> None:
 
 def _keep(desk: ViewDesk) -> None:
     with _lock:
+        desk.chosen = next((one.chosen for one in _open if one.document is desk.document is not None), None)
         _open.append(desk)
         # One whose pages are being read is never closed under its cell.
         old = [one for one in _open if one.document is not None][: max(len(_open) - MOST_OPEN, 0)]
