@@ -2,8 +2,8 @@
 
 A script at its end links the two where scripts run. It finds pages ``uo-page uo-p4`` in one root, and the same number
 ``uo-b5`` on a box and on its row; what else it needs stands in `data-` attributes. Links lead to the line about a page:
-JupyterLab scrolls to it, also in a notebook that it does not trust (where it keeps an `id` under another name), but does
-not unfold what is folded.
+JupyterLab scrolls to it, also in a notebook that it does not trust (where it keeps an `id` under another name), but
+does not unfold what is folded.
 """
 
 from __future__ import annotations
