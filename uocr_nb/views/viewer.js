@@ -565,7 +565,7 @@ function mount(root, source) {
 
   // ------------------------------------------------------------ root and chrome
   const watching = new ResizeObserver(() => soon(measure));
-  const themes = new MutationObserver(() => paint(ui.chrome));
+  const themes = new MutationObserver(() => [ui.chrome, ui.root.querySelector(".uo-unfold")].forEach((one) => one && paint(one)));
 
   function attach(to) {
     ui.root = to;
@@ -1578,13 +1578,14 @@ function boot(script) {
 //#section compare
 const COMPARE_STYLE = `
 .uo-chrome.uo-compare{
-  .uo-pill,.uo-find,.uo-loupe,.uo-chips,.uo-film,.uo-strip,.uo-note code{display:none!important}
+  .uo-pill,.uo-find,.uo-loupe,.uo-chips,.uo-film,.uo-note code{display:none!important}
+  .uo-bar{container:uo-bar/inline-size}
   .uo-left{flex-basis:clamp(240px,28%,400px)}
   .uo-agree{color:var(--uo-soft);font-size:13px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-width:0}
   .uo-agree b{font-weight:600;color:var(--uo-ink)}
   .uo-bar>.uo-sep{align-self:center;height:14px;margin:0 8px;border-left:1px solid var(--uo-line)}
   .uo-foot>button:not(.uo-keys),.uo-facts>:not(.uo-own){display:none}
-  .uo-facts{flex:1 1 0;display:flex;align-items:center;gap:12px}
+  .uo-facts>.uo-spring{flex:1 1 0}
   .uo-body{height:max(var(--uo-tall,480px),480px)}
   .uo-right>.uo-text{padding:0 0 24px;container:uo-pane/inline-size}
   .uo-tabs{display:none}
@@ -1596,7 +1597,7 @@ const COMPARE_STYLE = `
   .uo-text .uo-row.uo-cmp:is(.uo-hot,.uo-sel){border-left-color:var(--c)!important}
   .uo-text .uo-heads{position:sticky!important;top:0;z-index:2;background:var(--uo-ground);padding-left:59px!important;font-size:12px}
   .uo-text .uo-row.uo-cmp>.uo-no{top:9px!important}
-  :is(.uo-heads,.uo-cmp>.uo-text){display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);column-gap:16px}
+  :is(.uo-heads,.uo-cmp>.uo-text){display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);column-gap:16px;height:auto!important}
   :is(.uo-heads,.uo-cmp>.uo-text)>div:not([class]){display:none}
   .uo-side{float:none!important;width:auto!important;min-width:0!important;padding:0!important}
   .uo-said{margin:0!important}
@@ -1610,6 +1611,7 @@ const COMPARE_STYLE = `
   summary:focus-visible{outline:2px solid var(--uo-accent);outline-offset:-2px}
   .uo-rest>summary{color:var(--uo-soft);opacity:1!important}
   .uo-left-out{padding:9px 12px 9px 57px}
+  @container uo-bar (max-width:780px){.uo-wordy{display:none}}
   @container uo-pane (max-width:540px){
     :is(.uo-heads,.uo-cmp>.uo-text){grid-template-columns:minmax(0,1fr);row-gap:6px}
     .uo-letter{display:inline}
@@ -1620,7 +1622,8 @@ const COMPARE_STYLE = `
   .uo-tabs{display:flex}
   .uo-tabs [data-tab=text],.uo-tabs [data-tab=raw],.uo-actions{display:none}
   .uo-agree{order:8;flex:1 1 auto;white-space:normal}
-  .uo-bar>.uo-sep,.uo-bar>.uo-spring,.uo-only-key{display:none}
+  .uo-bar>.uo-sep,.uo-bar>.uo-spring,.uo-facts>.uo-only{display:none}
+  .uo-facts>:is(button,.uo-spring){display:inline-flex}
   .uo-bar>.uo-toggle{order:9}
 }
 `;
@@ -1633,7 +1636,6 @@ function comparing(ui) {
 
   const differing = () => [...ui.current.rows].filter(([, row]) => row.classList.contains("uo-cmp")).map(([n]) => n);
   const stored = (p) => !source.twin || !!source.twin(p);
-  const named = (side) => (ui.doc.names[side] ? `${"AB"[side]} ${ui.doc.names[side]}` : "AB"[side]);
 
   const agree = make("span", { class: "uo-agree" });
   const toggle = button("Differences only", () => fold(!only), { kind: "uo-framed uo-toggle", "aria-pressed": "true" });
@@ -1649,8 +1651,9 @@ function comparing(ui) {
     const { node } = ui.current;
     ui.chrome.setAttribute("aria-label", `${ui.doc.name}, comparison`);
     const here = node?.dataset.same || (ui.doc.differ[state.page - 1] ? "" : "100 %");
-    const parts = here ? [make("b", {}, here), ui.doc.total > 1 ? " the same on this page, " : " the same"] : [];
-    agree.replaceChildren(...parts, ...(ui.doc.total > 1 ? [make("b", {}, ui.doc.agreement), " in all"] : []));
+    const many = ui.doc.total > 1;
+    const parts = here ? [make("b", {}, here), " the same", ...(many ? [make("span", { class: "uo-wordy" }, " on this page"), ", "] : [])] : [];
+    agree.replaceChildren(...parts, ...(many ? [make("b", {}, ui.doc.agreement), " in all"] : []));
     if (!node) {
       const words = ui.doc.differ[state.page - 1] ? "This page is not in the saved notebook. " : "This page is the same in both runs. ";
       el.text.replaceChildren(make("div", { class: "uo-say", style: "padding:10px 14px" }, words, make("code", {}, `comparison.page(${state.page})`)));
@@ -1714,7 +1717,7 @@ function comparing(ui) {
     foot: () => {
       const { node } = ui.current;
       const words = node?.dataset.agree ? [make("span", { class: "uo-own" }, `A and B agree on ${node.dataset.agree}`), make("span", { class: "uo-own uo-sep" })] : [];
-      const mark = (side) => make("span", { class: `uo-own uo-only uo-only-${"ab"[side]}` }, `only in ${named(side)}`);
+      const mark = (side) => make("span", { class: `uo-own uo-only uo-only-${"ab"[side]}` }, `only in ${"AB"[side]}`);
       const next = button("Next difference", () => step(1), { kind: "uo-own", title: "Next difference (n)", name: "Next difference" });
       next.append(make("kbd", { "aria-hidden": "true" }, "n"));
       return [...words, mark(0), mark(1), make("span", { class: "uo-own uo-spring" }), next];
