@@ -2218,6 +2218,7 @@ const SOON = 350; // ms for which a page that was asked for is waited for before
 const KEPT = 40e6; // characters of pages that are kept here
 const BUSY = "The kernel is busy. This comes when the cell has ended.";
 const GONE = "The kernel that this belongs to has gone. What is here stays.";
+const CLOSED = "This view is closed. doc.view() opens another.";
 
 const LIVE_STYLE = `
 .uo-chrome{
@@ -2245,12 +2246,14 @@ const pieceOf = (html) => {
   return made.content.firstElementChild;
 };
 
+const WHEN_DONE = ["edit", "save", "rerun"]; // what takes a document, which is not there while its pages are read
+
 // Pages of a document that Python holds: asked for when they are looked at, and kept.
 class ModelSource {
   constructor(model) {
     this.model = model;
     this.live = true;
-    this.can = new Set(["edit", "save", "crop", "rerun", "stop"]);
+    this.can = new Set(["crop", ...WHEN_DONE]);
     this.pages = new Map(); // position -> what Python sent of it
     this.growing = new Map(); // position -> what has come of a page being read
     this.small = new Map(); // position -> thumbnail
@@ -2293,8 +2296,10 @@ class ModelSource {
     wait.number = this.send(content);
     this.waits.set(wait.number, wait);
     setTimeout(() => {
-      if (this.waits.has(wait.number) && !wait.has) this.deaf = true;
       wait.acked(!!wait.has);
+      if (!this.waits.has(wait.number) || wait.has || this.deaf) return;
+      this.deaf = true;
+      this.onheard();
     }, this.deaf ? 120 : TAKEN);
     return wait;
   }
@@ -2599,6 +2604,14 @@ function living(ui) {
       stopping = false;
       words = "";
     }
+    if (running !== on && !source.gone) {
+      const reads = on && !live.again;
+      for (const one of WHEN_DONE) source.can[reads ? "delete" : "add"](one);
+      if (ui.current.p) {
+        ui.header();
+        ui.actions();
+      }
+    }
     running = on;
     el.progress.hidden = !on;
     el.progress.style.display = on ? "" : "none";
@@ -2875,7 +2888,8 @@ function living(ui) {
   source.ontell = tell;
   source.onlost = () => {
     progress();
-    tell(source.gone === "closed" ? "" : source.gone);
+    // A view that was closed is what is stored of it, and what was looked at.
+    tell(source.gone === CLOSED ? "" : source.gone);
     ui.header();
     ui.actions();
     ui.foot();
@@ -3025,7 +3039,7 @@ function initialize({ model }) {
 
   return () => {
     closed = true;
-    source.lose(GONE);
+    source.lose(CLOSED);
     clearInterval(beat);
     watch.disconnect();
     kernel?.statusChanged?.disconnect?.(onStatus);
