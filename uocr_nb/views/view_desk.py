@@ -219,8 +219,9 @@ class ViewDesk:
 
     def _thumbs(self, content: dict[str, Any]) -> None:
         asked = content.get("ps")
-        wanted = set(asked[:40]) if isinstance(asked, list) else set()
-        self._reply(content, thumbs=view_pages.thumbs(page for page in self.pages() if page.position in wanted))
+        wanted = [p for p in asked if isinstance(p, int)] if isinstance(asked, list) else []
+        found = (self.page(position) for position in wanted)
+        self._reply(content, thumbs=view_pages.thumbs(page for page in found if page is not None))
 
     def _find(self, content: dict[str, Any]) -> None:
         self._reply(content, found=self._finder.find(self.pages(), str(content.get("q") or "")).told())

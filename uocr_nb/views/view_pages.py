@@ -6,6 +6,7 @@ Each answer is bounded, whatever a page holds, and made in any thread.
 from __future__ import annotations
 
 import io
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def page_payload(
 
 def thumbs(pages: Iterable[Page]) -> dict[str, str]:
     """Pictures of 74 px across as data URIs, of at most forty pages, by position; those not at hand are left out."""
-    chosen = list(pages)[:_MOST_THUMBS]
+    chosen = islice(pages, _MOST_THUMBS)
     return {str(page.position): made for page in chosen if (made := thumbnail(page))}
 
 

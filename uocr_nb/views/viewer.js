@@ -2264,8 +2264,7 @@ class ModelSource {
     this.deaf = false;
     this.gone = "";
     this.chosen = [0, 0];
-    this.looking = new Map(); // position -> the promise of who asks for it
-    this.outdated = new Set();
+    this.looking = new Set();
     this.wanted = [];
     this.onpage = () => {};
     this.onheard = () => {};
@@ -2338,11 +2337,7 @@ class ModelSource {
     const wait = this.question({ ...data, kind });
     if (!(await wait.taken) && !this.gone) {
       if (kind === "rerun") wait.answer.then(({ said }) => this.ontell(said), (error) => this.ontell(error.message));
-      if (EDITS.includes(kind)) {
-        this.ontell("The kernel is busy. What you changed is kept when the cell has ended.");
-        wait.answer.then(() => this.ontell(""), (error) => this.ontell(error.message));
-      }
-      throw Object.assign(new Error(BUSY), { busy: true });
+      throw new Error(BUSY);
     }
     if (kind === "rerun") this.ontell("");
     let answer;
@@ -2407,7 +2402,6 @@ class ModelSource {
 
   forget(positions) {
     for (const p of positions) {
-      if (this.looking.has(p)) this.outdated.add(p);
       const page = this.pages.get(p);
       if (!page) continue;
       this.size -= page.html.length;
@@ -2450,24 +2444,18 @@ class ModelSource {
     return this.node(p);
   }
 
-  // Asks for a page once, whoever waits for it; it is shown when it comes.
-  fetch(p) {
-    if (!this.looking.has(p)) this.looking.set(p, this.fetchNow(p).finally(() => this.looking.delete(p)));
-    return this.looking.get(p);
-  }
-
-  async fetchNow(p) {
+  // Asks for a page once; it is shown when it comes.
+  async fetch(p) {
+    if (this.looking.has(p)) return;
+    this.looking.add(p);
     try {
-      do {
-        this.outdated.delete(p);
-        const { page } = await this.question({ kind: "page", p }).answer;
-        // A page that changed while its answer was on its way is asked for once more.
-        if (this.outdated.has(p)) continue;
-        if (page) this.keep(page);
-        else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
-      } while (this.outdated.has(p));
+      const { page } = await this.question({ kind: "page", p }).answer;
+      if (page) this.keep(page);
+      else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
     } catch {
       // What is there stands in its place.
+    } finally {
+      this.looking.delete(p);
     }
   }
 
@@ -2481,7 +2469,7 @@ class ModelSource {
   async thumb(p) {
     const here = this.small.get(p) || this.growing.get(p)?.picture;
     if (here) return here;
-    if (this.gone || "rw".includes(this.letter(p))) return this.root ? new StoredSource(this.root).thumb(p) : null;
+    if (this.gone || this.deaf || this.letter(p) === "w") return this.root ? new StoredSource(this.root).thumb(p) : null;
     if (!this.wanted.length) setTimeout(() => this.thumbs(), 30);
     return new Promise((done) => this.wanted.push([p, done]));
   }
@@ -2532,11 +2520,6 @@ class ModelSource {
       }
     }
     return found;
-  }
-
-  // The text of a block as the engine wrote it, where it is here; null where Python has to be asked.
-  textOf(p, n) {
-    return this.pages.get(p)?.texts?.[n - 1] ?? null;
   }
 
   chosenOn(p) {
