@@ -2264,7 +2264,8 @@ class ModelSource {
     this.deaf = false;
     this.gone = "";
     this.chosen = [0, 0];
-    this.looking = new Set();
+    this.looking = new Map(); // position -> the promise of who asks for it
+    this.outdated = new Set();
     this.wanted = [];
     this.onpage = () => {};
     this.onheard = () => {};
@@ -2337,7 +2338,11 @@ class ModelSource {
     const wait = this.question({ ...data, kind });
     if (!(await wait.taken) && !this.gone) {
       if (kind === "rerun") wait.answer.then(({ said }) => this.ontell(said), (error) => this.ontell(error.message));
-      throw new Error(BUSY);
+      if (EDITS.includes(kind)) {
+        this.ontell("The kernel is busy. What you changed is kept when the cell has ended.");
+        wait.answer.then(() => this.ontell(""), (error) => this.ontell(error.message));
+      }
+      throw Object.assign(new Error(BUSY), { busy: true });
     }
     if (kind === "rerun") this.ontell("");
     let answer;
@@ -2402,6 +2407,7 @@ class ModelSource {
 
   forget(positions) {
     for (const p of positions) {
+      if (this.looking.has(p)) this.outdated.add(p);
       const page = this.pages.get(p);
       if (!page) continue;
       this.size -= page.html.length;
@@ -2444,18 +2450,24 @@ class ModelSource {
     return this.node(p);
   }
 
-  // Asks for a page once; it is shown when it comes.
-  async fetch(p) {
-    if (this.looking.has(p)) return;
-    this.looking.add(p);
+  // Asks for a page once, whoever waits for it; it is shown when it comes.
+  fetch(p) {
+    if (!this.looking.has(p)) this.looking.set(p, this.fetchNow(p).finally(() => this.looking.delete(p)));
+    return this.looking.get(p);
+  }
+
+  async fetchNow(p) {
     try {
-      const { page } = await this.question({ kind: "page", p }).answer;
-      if (page) this.keep(page);
-      else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
+      do {
+        this.outdated.delete(p);
+        const { page } = await this.question({ kind: "page", p }).answer;
+        // A page that changed while its answer was on its way is asked for once more.
+        if (this.outdated.has(p)) continue;
+        if (page) this.keep(page);
+        else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
+      } while (this.outdated.has(p));
     } catch {
       // What is there stands in its place.
-    } finally {
-      this.looking.delete(p);
     }
   }
 
@@ -2520,6 +2532,11 @@ class ModelSource {
       }
     }
     return found;
+  }
+
+  // The text of a block as the engine wrote it, where it is here; null where Python has to be asked.
+  textOf(p, n) {
+    return this.pages.get(p)?.texts?.[n - 1] ?? null;
   }
 
   chosenOn(p) {
