@@ -24,6 +24,13 @@ doc = uocr.load("edited.json")
 doc.view()
 """
 
+BUSY = """
+import pathlib, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)
+print(doc.page(1).blocks[2].text, len(doc.edits))
+"""
+
 
 def stored(path: Path) -> str:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -34,7 +41,7 @@ def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, 
     folder = view_lab.folder / "papers-edit"
     folder.mkdir(exist_ok=True)
     drawn.save(drawn.good(folder), view_lab.folder / "edited.json")
-    cells = Cells(window, view_lab, f"edit-{kernel}", [START], kernel)
+    cells = Cells(window, view_lab, f"edit-{kernel}", [START, BUSY], kernel)
     cells.run(1)
     cells.ended(1)
     view = View(cells.page, cells.cell(1)).ready()
@@ -66,5 +73,22 @@ def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, 
         return "Corrected by hand" in html and f"{typed}end" in html and "uo-edited" in html
 
     wait_until(saved, 30, "the notebook to have what was corrected")
+    # A kernel with subshells keeps it while a cell runs, an old one when the cell has ended, and the view says so.
+    go = view_lab.folder / "go"
+    go.unlink(missing_ok=True)
+    cells.run(2)
+    view.row(3).dblclick()
+    view.root.get_by_role("textbox", name="Text of block 3").fill("Typed while a cell runs")
+    view.key("Control+Enter")
+    if kernel == "old":
+        told = view.root.get_by_text("The kernel is busy. What you changed is kept when the cell has ended.")
+        told.first.wait_for()
+        assert view.root.locator("textarea").count() == 0
+    else:
+        view.until("root => root.querySelector('.uo-text .uo-row.uo-b3')?.textContent.includes('Typed while')")
+        assert cells.runs(2)
+    go.touch()
+    view.until("root => root.querySelector('.uo-text .uo-row.uo-b3')?.textContent.includes('Typed while')", seconds=30)
+    view.until("root => ![...root.querySelectorAll('.uo-told')].some(e => e.checkVisibility())", seconds=30)
     assert not cells.errors
     cells.page.close()
