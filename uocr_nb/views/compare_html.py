@@ -43,7 +43,7 @@ _SAME = Limits(text=1_500, cells=160, mathml=True)
 _SAME_SHARE = 3
 """The blocks that are the same may take this part of a page's bytes."""
 _MOST_NAMED = 6
-_WIDTH, _WIDE = "width:28%;min-width:240px;max-width:360px", 250.0
+_WIDTH, _WIDE = "width:28%;min-width:240px;max-width:360px", 220.0
 """What the page takes of the room, and what that is in px in a usual output."""
 
 
@@ -159,7 +159,8 @@ def drawn_page(page: ComparedPage) -> Page:
     base = page.page
     if base is page.b and page.a is not None and not (base.sha256 or base.image_file or base.origin):
         base = replace(page.a, source=base.source, number=base.number, name=base.name)
-    return replace(base, position=page.position, blocks=tuple(blocks), status=page.status, tries=(), warnings=())
+    # What a run took stands above its column.
+    return replace(base, position=page.position, blocks=tuple(blocks), status=page.status, tokens=None, seconds=None)
 
 
 def _panes(comparison: Comparison, page: ComparedPage, drawn: Page, limit: int, quality: Quality | None) -> str:
@@ -298,8 +299,9 @@ def _summary(comparison: Comparison, shown: Sequence[ComparedPage], uid: str) ->
         f"{fact(said, wraps=True)}"
     )
     carried = {page.position for page in shown}
+    look = "color:inherit;text-decoration:underline"  # a browser's own blue cannot be read on a dark ground
     least = [
-        f'<a href="#{anchor(uid, page.position)}" style="white-space:nowrap">page {page.position:,}</a>'
+        f'<a href="#{anchor(uid, page.position)}" style="{look}">page {page.position:,}</a>'
         f" {second(percent(page.agreement, 1))}"
         for page in comparison.differing[:_MOST_NAMED]
         if page.position in carried

@@ -33,7 +33,7 @@ _INDENT = 17
 
 def comparison_plain(comparison: Comparison) -> str:
     """Write the comparison for a terminal: how far the runs agree, and the pages that differ most, in excerpts."""
-    lines = [_title(comparison)]
+    lines = wrap(_title(comparison), COLUMNS)
     for note in comparison.notes:
         lines += [f"  {text}" for text in wrap(f"! {printable(note)}", COLUMNS - 2)]
     differing = comparison.differing
@@ -62,7 +62,8 @@ def _page_lines(page: ComparedPage) -> list[str]:
     head = (
         f"page {page.position}  {percent(page.agreement, 1)} the same, {agree:,} of {count(len(page.pairs), 'block')}"
     )
-    lines = ["  ".join([head, *took])]
+    first, *rest = wrap("  ".join([head, *took]), COLUMNS - 2)
+    lines = [first, *(f"  {line}" for line in rest)]
     for reason in reasons(page):
         lines += [f"  {text}" for text in wrap(printable(reason), COLUMNS - 2)]
     numbers = page.differences

@@ -97,7 +97,7 @@ def difference_row(compared: ComparedPage, drawn: Page, number: int) -> str:
 
 
 def _letter(letter: str) -> str:
-    return f'<span class="uo-letter" style="float:left;font-family:{MONO};font-size:11px;{SECOND}">{letter}</span>'
+    return f'<span class="uo-letter" style="float:left;font-family:{MONO};font-size:11px;{SECOND}">{letter} </span>'
 
 
 def _name(compared: ComparedPage, pair: Pair, number: int, drawn: Page) -> str:
