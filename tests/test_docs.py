@@ -45,3 +45,27 @@ def test_readme_names_every_magic_and_command() -> None:
     magics = ("%uocr_serve", "%uocr ", "%%uocr", "%uocr_status", "%uocr_logs", "%uocr_stop", "%uocr_jobs")
     for word in (*magics, "uocr demo"):
         assert word in text
+
+
+def test_every_key_of_the_view_stands_in_the_docs() -> None:
+    script = (ROOT / "uocr_nb" / "views" / "viewer.js").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
+    listed = script[script.index("const KEYS = [") :].split("];", 1)[0]
+    listed += "".join(line for line in script.splitlines() if line.strip().startswith("keys: ()"))
+    pairs = re.findall(r'\["([^"]+)", "[^"]+"\]', listed)
+    keys = {key.replace("−", "-") for pair in pairs for key in pair.split() if key.isascii() or key == "−"}
+    assert {"[", "/", "z", "n", "e", "-"} <= keys
+    for key in keys:
+        assert f"`{key}`" in text or key in re.split(r"[ ,|+]+", text), key
+
+
+def test_every_option_of_a_figure_stands_in_the_docs() -> None:
+    import inspect
+
+    from uocr_nb import Page
+    from uocr_nb.views.overlay import draw_boxes, pages_figure
+
+    docs = (ROOT / "docs" / "views.md").read_text(encoding="utf-8") + str(inspect.getdoc(Page.figure))
+    options = [*inspect.signature(pages_figure).parameters.values(), *inspect.signature(draw_boxes).parameters.values()]
+    for name in {option.name for option in options if option.kind is option.KEYWORD_ONLY}:
+        assert re.search(rf"\b{name}\b", docs), name
