@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import drawn
+import page_script
 import pytest
 from cells import Cells
 from lab import wait_until
+from scripted import engine
 from view_kit import View
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lab import Lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(180)]
@@ -32,9 +33,10 @@ print(doc.page(1).blocks[2].text, len(doc.edits))
 """
 
 
-def stored(path: Path) -> str:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "".join("".join(out.get("data", {}).get("text/html", "")) for out in cells[1]["outputs"])
+def stored(cells: Cells, number: int) -> str:
+    cells.save()
+    outputs = json.loads(cells.path.read_text(encoding="utf-8"))["cells"][number]["outputs"]
+    return "".join("".join(out.get("data", {}).get("text/html", "")) for out in outputs)
 
 
 def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, kernel: str) -> None:
@@ -68,8 +70,7 @@ def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, 
     view.until("root => root.querySelector('.uo-text .uo-row.uo-b4')?.textContent.includes('end')")
 
     def saved() -> bool:
-        cells.save()
-        html = stored(cells.path)
+        html = stored(cells, 1)
         return "Corrected by hand" in html and f"{typed}end" in html and "uo-edited" in html
 
     wait_until(saved, 30, "the notebook to have what was corrected")
@@ -92,3 +93,24 @@ def test_what_is_corrected_is_in_the_saved_notebook(view_lab: Lab, window: Any, 
     view.until("root => ![...root.querySelectorAll('.uo-told')].some(e => e.checkVisibility())", seconds=30)
     assert not cells.errors
     cells.page.close()
+
+
+def test_the_output_of_a_reading_follows_too(view_lab: Lab, window: Any) -> None:
+    here = str(Path(page_script.__file__).parent)
+    setup = f"import sys; sys.path.insert(0, {here!r})\nfrom page_script import picture"
+    with engine(page_script.Script()) as running:
+        read = "%uocr {[picture(1), picture(2)]} --no-cache -o doc"
+        cells = Cells(window, view_lab, "edit-reading", [setup, f"%uocr_serve {running.url}", read])
+        for n in (1, 2, 3):
+            cells.run(n)
+            cells.ended(n)
+        view = View(cells.page, cells.cell(3)).ready()
+        view.root.scroll_into_view_if_needed()
+        view.row(2).dblclick()
+        view.root.get_by_role("textbox", name="Text of block 2").fill("Corrected by hand")
+        view.key("Control+Enter")
+        view.until("root => root.querySelector('.uo-text .uo-row.uo-b2')?.textContent.includes('Corrected by hand')")
+        wait_until(lambda: "Corrected by hand" in stored(cells, 3), 30, "the notebook to have what was corrected")
+        assert stored(cells, 3).count('class="uo-root') == 1
+        assert not cells.errors
+        cells.page.close()
