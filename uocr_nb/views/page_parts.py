@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.boxes import paper_html
+from uocr_nb.views.boxes import boxed, paper_html
 from uocr_nb.views.labels import FIGURES
 from uocr_nb.views.pictures import STORED, Pictures, page_pictures
-from uocr_nb.views.rows import block_row
+from uocr_nb.views.rows import FULL, SHORT, block_row
 from uocr_nb.views.styles import HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import count, is_blank, shortened
 
@@ -28,11 +29,17 @@ __all__ = ["page_panes"]
 _SOURCE_SHARE = 30_000
 """Bytes at least left for the answer and the markdown source, when both are long."""
 
-_LEAST_SOURCE = 4_000
-"""The same where not all blocks find room."""
+_LEAST_SOURCE = 1_000
+"""The same where the blocks need the room."""
+
+_CROWDED = 60
+"""Blocks of a stored page from which on they are drawn in few bytes, so that all of them are there."""
 
 _FRAME = 1_500
 """Bytes of what stands around them, and of the lines that name what is left out."""
+
+_PANE = "overflow:hidden;min-width:300px;padding:0 0 8px;overflow-wrap:break-word"
+_PLAIN_PANE = f"{_PANE};font-size:12px;line-height:18px"
 
 _MATHML = re.compile(r" data-mml='[^']*'")
 
@@ -55,32 +62,35 @@ def page_panes(
     edited : collection of int
         Numbers of the blocks that a person corrected.
     """
-    text = _Rows(page, limits, edited, None if limit is None else limit // 5)
+    plain = limit is not None and quality is None and len(page.blocks) > _CROWDED
+    draw_paper = partial(paper_html, page, edited=edited, plain=plain)
+    text = _Rows(page, limits, edited, None if limit is None else limit // 5, plain=plain)
     if limit is None:
         pictures = page_pictures(page, quality or STORED[0])
-        paper = paper_html(page, pictures, edited=edited)
+        paper = draw_paper(pictures)
         text.fill(None)
         text.show(pictures.crops)
     else:
         # The text comes first: a picture can be smaller, words cannot.
         limit -= _FRAME
         reserve = min(_SOURCE_SHARE, limit // 6, 8 * len(page.raw))
-        bare = _size(paper_html(page, Pictures("", 1.414, {}), edited=edited)) + reserve
+        bare = _size(draw_paper(Pictures("", 1.414, {}))) + reserve
         text.fill(limit - bare - _most(page, quality or STORED[-1]))
         if len(text.drawn) < len(page.blocks):  # then they need the room more than their source does
             bare -= reserve - min(reserve, _LEAST_SOURCE)
             reserve = min(reserve, _LEAST_SOURCE)
+            text.fill(limit - bare - _most(page, quality or STORED[-1]))
         left = limit - bare - text.size
         fitting = [one for one in STORED if _most(page, one) <= left]
         pictures = page_pictures(page, quality or (fitting or STORED[-1:])[0])
-        paper = paper_html(page, pictures, edited=edited)
+        paper = draw_paper(pictures)
         text.show(pictures.crops)
         limit -= _size(paper)
         text.fill(limit - reserve)
         limit -= text.size
     return (
         f'<div class="uo-panes" style="padding:14px 14px 0">{paper}'
-        '<div class="uo-pane" style="overflow:hidden;min-width:300px;padding:0 0 8px;overflow-wrap:break-word">'
+        f'<div class="uo-pane" style="{_PLAIN_PANE if plain else _PANE}">'
         f"{_text(page, text.drawn)}</div>"
         '<div style="clear:both"></div></div>'
         f"{_sources(page, limit)}"
@@ -102,9 +112,13 @@ class _Rows:
         As in `page_panes`.
     mathml : int or None
         Characters of MathML; formulas after that are set by the host's typesetter, or stay as written.
+    plain : bool
+        Whether they are drawn in few bytes.
     """
 
-    def __init__(self, page: Page, limits: Limits, edited: Collection[int], mathml: int | None) -> None:
+    def __init__(
+        self, page: Page, limits: Limits, edited: Collection[int], mathml: int | None, *, plain: bool = False
+    ) -> None:
         self.drawn: list[str] = []
         self.size = 0
         self._page = page
@@ -112,11 +126,16 @@ class _Rows:
         self._edited = edited
         self._crops: Mapping[int, str] = {}
         self._mathml = mathml
+        self._plain = plain
+        self._boxed = boxed(page)
 
     def fill(self, room: int | None) -> None:
         """Draw further rows, up to so many bytes of all of them."""
         for number in range(len(self.drawn) + 1, len(self._page.blocks) + 1):
-            row = self._row(number)
+            row = self._row(number, self._limits)
+            if room is not None and self.size + _size(row) > room and self._limits is FULL:
+                # The beginning of a long block is more than nothing.
+                row = self._row(number, SHORT)
             if room is not None and self.size + _size(row) > room:
                 break
             self.drawn.append(row)
@@ -127,18 +146,26 @@ class _Rows:
         self._crops = crops
         for number in crops:
             if number <= len(self.drawn):
-                row = self._row(number)
+                row = self._row(number, self._limits)
                 self.size += _size(row) - _size(self.drawn[number - 1])
                 self.drawn[number - 1] = row
 
-    def _row(self, number: int) -> str:
-        crop, edited = self._crops.get(number, ""), number in self._edited
-        row = block_row(self._page, number, crop, self._limits, edited=edited)
+    def _row(self, number: int, limits: Limits) -> str:
+        draw = partial(
+            block_row,
+            self._page,
+            number,
+            self._crops.get(number, ""),
+            edited=number in self._edited,
+            titled=number not in self._boxed,
+            plain=self._plain,
+        )
+        row = draw(limits)
         if self._mathml is None:
             return row
         took = sum(map(len, _MATHML.findall(row)))
         if took > self._mathml:
-            return block_row(self._page, number, crop, replace(self._limits, mathml=False), edited=edited)
+            return draw(replace(limits, mathml=False))
         self._mathml -= took
         return row
 

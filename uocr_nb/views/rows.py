@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from uocr_nb.views.styles import ACCENT, HAIR, MONO, SECOND, code, second
 from uocr_nb.views.words import EMPTY_LIST, count, in_doubt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from uocr_nb.document.model import Block, Page
     from uocr_nb.markup.tables import Cell, Grid
 
@@ -75,7 +78,7 @@ class Limits:
 SHORT = Limits(text=6_000, cells=500, mathml=True)
 """For the stored form."""
 
-FULL = Limits(text=200_000, cells=6_000, mathml=True)
+FULL = Limits(text=24_000, cells=2_000, mathml=True)
 """For a page that is looked at while a kernel runs."""
 
 ALL = Limits(text=10_000_000, cells=1_000_000)
@@ -115,6 +118,11 @@ def _equation(text: str, *, mathml: bool) -> str:
     return formula_html("display", formula, mathml=mathml)
 
 
+_RIGHT = re.compile("[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+"""Characters of a script that is written from right to left, or that turn the direction: their text needs a direction
+of its own."""
+
+
 def _reads_from_right(text: str) -> bool:
     """Tell whether the first letter with a direction belongs to a script that is written from right to left."""
     for char in text:
@@ -125,12 +133,36 @@ def _reads_from_right(text: str) -> bool:
 
 
 def block_row(
-    page: Page, number: int, crop: str, limits: Limits, *, written: bool = False, edited: bool = False
+    page: Page,
+    number: int,
+    crop: str,
+    limits: Limits,
+    *,
+    written: bool = False,
+    edited: bool = False,
+    titled: bool = True,
+    plain: bool = False,
 ) -> str:
-    """Draw the row of block `number` (from 1); `crop` is its picture as a data URI, or empty.
+    """Draw the row of block `number` (from 1).
 
-    A block that is being `written` is tinted, and a caret stands after its last character; one that was `edited` has a
-    dot after its code.
+    Parameters
+    ----------
+    page : Page
+        With the block.
+    number : int
+        Of the block.
+    crop : str
+        Its picture as a data URI, or empty.
+    limits : Limits
+        How much of it is shown.
+    written : bool
+        Whether it is being written: tinted, and with a caret after its last character.
+    edited : bool
+        Whether a person corrected it, which a dot after its code says.
+    titled : bool
+        Whether the row is named itself, where no box is; the script gives it the name of its box else.
+    plain : bool
+        Whether a text is drawn in few bytes, in the looks that its pane has.
     """
     block = page.blocks[number - 1]
     style = label_style(block.label)
@@ -149,16 +181,26 @@ def block_row(
     if written:
         body = _with_caret(body)
         tint = f";background-color:{style.static}17"
-    name = block_name(page, number, about(block, edited=edited))
+    name = f' title="{escape(block_name(page, number, about(block, edited=edited)))}"' if titled else ""
     mark, dot = (" uo-edited", "•") if edited else ("", "")
+    opening = f'<div class="uo-row uo-b{number}{mark}"{block_marks(page, number, named=True)}{name}'
+    if plain and _is_plain(block, parts):
+        no = f'<code class="uo-no">{escape(tag_of(number, block.label))}{dot}</code>'
+        return f'{opening}>{no} <span class="uo-text">{body}</span></div>'
     return (
-        f'<div class="uo-row uo-b{number}{mark}"{block_marks(page, number, named=True)} title="{escape(name)}" '
-        f'style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
+        f'{opening} style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
         '<div class="uo-no" style="position:absolute;left:0;width:48px;text-align:right;'
         f'font-family:{_NUMBERS};font-size:11px">{escape(tag_of(number, block.label))}{dot}</div>'
         f'<div class="uo-text" dir="auto" style="border-left:3px {style.line} {style.static};padding:0 0 0 10px;'
         f'{look}">{body}</div></div>'
     )
+
+
+def _is_plain(block: Block, parts: Sequence[Grid | str]) -> bool:
+    """Tell whether a block reads well as a line of plain text."""
+    if block.label == "equation" or label_style(block.label).family in ("figure", "code"):
+        return False
+    return all(isinstance(part, str) and part.isprintable() and not _RIGHT.search(part) for part in parts)
 
 
 def _with_caret(body: str) -> str:
