@@ -87,18 +87,24 @@ class Sheet:
     def seen(self, box: Box) -> tuple[float, float, float, float] | None:
         """The part of `box` that lies in what the axes show."""
         x1, y1, x2, y2 = self.frame(box)
-        left, right = sorted(self.ax.get_xlim())
-        top, bottom = sorted(self.ax.get_ylim())
+        left, right, top, bottom = self.window
         if x2 < left or x1 > right or y2 < top or y1 > bottom:
             return None
         return max(x1, left), max(y1, top), min(x2, right), min(y2, bottom)
 
     @cached_property
+    def window(self) -> tuple[float, float, float, float]:
+        """What the axes show: left, right, top, bottom."""
+        left, right = sorted(self.ax.get_xlim())
+        top, bottom = sorted(self.ax.get_ylim())
+        return left, right, top, bottom
+
+    @cached_property
     def points(self) -> float:
         """Width of the whole page in points (1/72 inch), as the axes stand now."""
         area = self.ax.get_window_extent()
-        (x1, x2), (y1, y2) = self.ax.get_xlim(), self.ax.get_ylim()
-        pixels = min(area.width / max(abs(x2 - x1), 1e-9), area.height / max(abs(y2 - y1), 1e-9))
+        left, right, top, bottom = self.window
+        pixels = min(area.width / max(right - left, 1e-9), area.height / max(bottom - top, 1e-9))
         return float(pixels * extent(self.page)[0] * self.unit * 72 / self.ax.figure.dpi)
 
     @cached_property
@@ -116,21 +122,33 @@ class Sheet:
         """The label of an artist; one that begins so stands in no legend."""
         return f"_uocr {self.page.position} {what}"
 
+    @cached_property
+    def earlier(self) -> dict[str, list[Artist]]:
+        """What earlier calls have drawn of this page, by name."""
+        found: dict[str, list[Artist]] = {}
+        artists: list[Artist] = [*self.ax.patches, *self.ax.lines, *self.ax.texts]
+        for artist in artists:
+            if str(artist.get_label()).startswith(self.name("")):
+                found.setdefault(str(artist.get_label()), []).append(artist)
+        return found
+
     def clear(self, what: str) -> bool:
         """Take away what an earlier call has drawn under that name, and tell whether there was something."""
-        name = self.name(what)
-        artists: list[Artist] = [*self.ax.patches, *self.ax.lines, *self.ax.texts]
-        old = [artist for artist in artists if artist.get_label() == name]
+        old = self.earlier.pop(self.name(what), [])
         for artist in old:
             artist.remove()
         return bool(old)
+
+    def add(self, artist: Artist) -> None:
+        """Add an artist; the limits of the axes do not follow it."""
+        self.ax.add_artist(artist)
 
     def rectangle(self, frame: tuple[float, float, float, float], what: str, **look: Any) -> None:
         """Add a rectangle."""
         from matplotlib.patches import Rectangle  # noqa: PLC0415 - heavy
 
         x1, y1, x2, y2 = frame
-        self.ax.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, label=self.name(what), **look))
+        self.add(Rectangle((x1, y1), x2 - x1, y2 - y1, label=self.name(what), **look))
 
 
 def draw_page(sheet: Sheet, picture: Any) -> None:
@@ -214,7 +232,7 @@ def draw_tags(sheet: Sheet, boxes: dict[int, Box], *, codes: bool | None) -> Non
         if number not in tags or seen is None:
             continue
         # Where the margin has no room, a tag on top of its box hides less than one inside it.
-        room = (seen[0] - min(sheet.ax.get_xlim())) / extent(sheet.page)[0] / sheet.unit * sheet.points
+        room = (seen[0] - sheet.window[0]) / extent(sheet.page)[0] / sheet.unit * sheet.points
         side = "inside" if room < sheet.size * 0.62 * len(tag_of(number, "xx")) else tags[number].side
         if side == "inside":
             side = "inside" if box[1] < _TOP else "above"
@@ -288,7 +306,7 @@ def _draw_path(sheet: Sheet, middles: list[tuple[float, float]]) -> None:
 
     size = sheet.size
     for start, end in pairwise(middles):
-        sheet.ax.add_patch(
+        sheet.add(
             FancyArrowPatch(
                 start,
                 end,
@@ -314,7 +332,7 @@ def draw_unread(sheet: Sheet) -> None:
     for n, (x1, y1, x2, y2) in enumerate(regions):
         ground, line = (1, 0.96, 0.88, 0.3), (_WARNING, 0.35)
         sheet.rectangle((x1, y1, x2, y2), "not read", facecolor=ground, edgecolor=line, hatch=hatch, linewidth=0)
-        sheet.ax.add_line(_line((x1, x2), (y1, y1), sheet))
+        sheet.add(_line((x1, x2), (y1, y1), sheet))
         if n < len(regions) - 1:
             continue
         words = "not read"
