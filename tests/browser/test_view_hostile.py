@@ -137,7 +137,8 @@ def test_in_lab_stored_and_in_the_full_view(notebook: Cells) -> None:
 def test_reopened(view_lab: Lab, window: Any, notebook: Cells, trusted: bool) -> None:
     whole = json.loads(notebook.path.read_text(encoding="utf-8"))
     whole["metadata"] = kernelspec("no-such-kernel")
-    # The outputs of two cells hold all of it; the third is markdown.
+    if not trusted:
+        whole["cells"].append({"cell_type": "markdown", "id": "added", "metadata": {}, "source": "added"})
     path = view_lab.folder / f"hostile-{trusted}.ipynb"
     path.write_text(json.dumps(whole), encoding="utf-8")
     if trusted:

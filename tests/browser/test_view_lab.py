@@ -31,7 +31,7 @@ AGAIN = "doc.view()"
 CHOSEN = """
 one = uocr.selected()
 print(json.dumps({"text": one.text, "label": one.block.label, "same": view.selected.text == one.text, "seen": len(seen),
-    "rows": None if one.block.label != "table" else one.df.shape[0], "crop": list(one.crop.size)}))
+    "rows": None if one.block.label != "table" else one.df.shape[0], "crop": list(one.crop().size)}))
 """
 EDITS = """
 print(json.dumps({"text": doc.page(1).blocks[1].text, "label": doc.page(1).blocks[1].label,

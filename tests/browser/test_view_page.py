@@ -228,8 +228,9 @@ def test_a_click_selects_and_a_second_one_lets_go(shown: Callable[..., View], re
     assert selected(view) == []
     # Marking text with the mouse is not selecting a block.
     text = view.row(4).locator(".uo-text")
+    text.scroll_into_view_if_needed()
     place = view.place(text)
-    view.page.mouse.move(place["x"] + 4, place["y"] + 10)
+    view.page.mouse.move(place["x"] + 2, place["y"] + 10)
     view.page.mouse.down()
     view.page.mouse.move(place["x"] + 200, place["y"] + 10, steps=4)
     view.page.mouse.up()
@@ -459,7 +460,7 @@ def test_pages_are_turned_by_bar_film_and_key(shown: Callable[..., View], report
     view.thumb(9).focus()
     view.key("ArrowRight", "Enter")
     assert current(view) == 10
-    view.root.locator(".uo-chrome .uo-foot").get_by_text("1 looping").click()
+    view.root.locator(".uo-chrome .uo-foot").get_by_role("button", name="looping").click()
     assert current(view) == 4
     # A page that is not stored says where it is.
     missing = next(n for n in range(2, 15) if f'data-p="{n}"' not in report._repr_mimebundle_()["text/html"])

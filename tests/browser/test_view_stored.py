@@ -124,8 +124,10 @@ def a_driven_view(view: View, told: dict[str, Any]) -> None:
     assert view.root.evaluate(STORY) == told
     boxes_lie_on_the_paper(view)
     view.row(4).hover()
-    view.until("root => [...root.querySelectorAll('.uo-box.uo-b4')].some(e => e.checkVisibility() && "
-               "parseFloat(getComputedStyle(e).borderTopWidth) >= 2)")  # fmt: skip
+    view.until(
+        """root => [...root.querySelectorAll('.uo-box.uo-b4')].some(
+            e => e.checkVisibility() && getComputedStyle(e, '::after').borderTopWidth === '2px')"""
+    )
     view.chip("table").click()
     assert view.box(6).count() == 0
     view.chip("table").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -82,10 +83,12 @@ class View:
         return str(found.evaluate(script, [name, pseudo]))
 
     def until(self, script: str, arg: Any = None, seconds: float = 10) -> None:
-        """Wait until the script, a function of the root and `arg`, gives true."""
-        self.page.wait_for_function(
-            f"([root, arg]) => ({script})(root, arg)", arg=[self.root.element_handle(), arg], timeout=seconds * 1000
-        )
+        """Wait until the script, a function of the root and `arg`, gives true; the root is found anew each time."""
+        deadline = time.monotonic() + seconds
+        while not self.root.evaluate(f"(root, arg) => !!({script})(root, arg)", arg):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {seconds:g} s for {script} with {arg!r}")
+            self.page.wait_for_timeout(30)
 
     def sideways(self) -> list[str]:
         """What reaches out of the view or scrolls sideways, other than tables and the film."""
