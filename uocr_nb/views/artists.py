@@ -116,7 +116,9 @@ class Sheet:
     def size(self) -> float:
         """Of letters, in points: as large as the margin of a small page has room for."""
         points = self.points
-        return max(min(6.0, 0.026 * points), 6.0 * points / _PAGE_POINTS)
+        # No font can be drawn with less than a pixel.
+        least = max(2.0, 90 / self.ax.figure.dpi)
+        return max(min(6.0, 0.026 * points), 6.0 * points / _PAGE_POINTS, least)
 
     def name(self, what: str) -> str:
         """The label of an artist; one that begins so stands in no legend."""
