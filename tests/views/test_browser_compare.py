@@ -41,7 +41,8 @@ def browser(chromium_path: str) -> Iterator[Any]:
 def html(make_page: MakePage) -> str:
     """Three pages; the first and the last differ."""
     a = [make_page(n, blocks=BASE) for n in (1, 2, 3)]
-    b = [make_page(1, blocks=GUNDAM), a[1], make_page(3, blocks=(*BASE[:5], replace(BASE[5], text="The end of the pages.")))]
+    slip = replace(BASE[5], text="The end of the pages.")
+    b = [make_page(1, blocks=GUNDAM), a[1], make_page(3, blocks=(*BASE[:5], slip))]
     return comparison_html(compare(Document(a), Document(b), names=("base", "gundam")), uid="u1")
 
 

@@ -111,7 +111,9 @@ class _Shift:
     def __init__(self, one: tuple[int, ...], two: tuple[int, ...], a: Sequence[Known], b: Sequence[Known]) -> None:
         self.a, self.b = one, two
         self.tables = any(side[i].content.kind == "table" for side, numbers in ((a, one), (b, two)) for i in numbers)
-        self.tokens = [[token for i in numbers for token in side[i].tokens] for side, numbers in ((a, one), (b, two))]
+        self.tokens = [
+            [token for i in numbers for token in side[i].content.tokens] for side, numbers in ((a, one), (b, two))
+        ]
         self.common = in_common(*self.tokens)
         self.lost = [sum(len(token.key) for token in side) - self.common for side in self.tokens]
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from uocr_nb.document.model import Block
+    from uocr_nb.markup.distance import Token
 
 __all__ = ["Content", "content", "content_agreement", "joined_content"]
 
@@ -38,14 +39,19 @@ class Content:
     grid: Grid = field(default_factory=Grid)
 
     @cached_property
-    def normal(self) -> str:
-        """The text without what is not compared (`uocr_nb.markup.distance.normal`)."""
-        return normal((fine_tokens if self.kind == "formula" else tokens)(self.text))
+    def tokens(self) -> list[Token]:
+        """What is compared where one side is no formula."""
+        return tokens(self.text)
 
     @cached_property
     def as_text(self) -> str:
-        """The same, where the other side is of another kind."""
-        return self.normal if self.kind != "formula" else normal(tokens(self.text))
+        """The text without what is not compared (`uocr_nb.markup.distance.normal`)."""
+        return normal(self.tokens)
+
+    @cached_property
+    def normal(self) -> str:
+        """The same, of a formula by its commands and signs."""
+        return normal(fine_tokens(self.text)) if self.kind == "formula" else self.as_text
 
     @cached_property
     def length(self) -> int:

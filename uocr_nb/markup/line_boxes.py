@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cell_box", "count_lines", "line_boxes"]
 
-_LETTER, _LINE = 0.47, 1.22
+_LETTER, _LINE = 0.47, 1.3
 """Width of a letter and height of a line, as parts of the size of the type; means of printed pages."""
 
 _LAST_LINE = 0.4
@@ -49,7 +49,7 @@ def count_lines(box: Box, size: tuple[int, int], text: str) -> int:
     length = sum(map(_units, text[:_MOST_CHARACTERS]))
     across = max(box[2] - box[0], 1) * max(size[0], 1)
     along = max(box[3] - box[1], 1) * max(size[1], 1)
-    # across = letters a line * 0.47 type, along = lines * 1.22 type, letters a line * lines = length.
+    # across = letters a line * 0.47 type, along = lines * 1.3 type, letters a line * lines = length.
     guess: float = (along * length * _LETTER / (across * _LINE)) ** 0.5
     return max(1, round(guess), len([line for line in lines if line.strip()]))
 

@@ -8,13 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from uocr_nb.markup.content import content
-from uocr_nb.markup.distance import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from uocr_nb.document.model import Block, Box
-    from uocr_nb.markup.distance import Token
 
 __all__ = ["Group", "Known", "match_blocks"]
 
@@ -24,6 +22,8 @@ _LEAD = 8
 """Characters of a stretch that leads from one block to another."""
 _RARE = 6
 """Blocks that may share such a stretch; what more of them say tells nothing apart."""
+_TELLING = 20
+"""Characters of a text that nothing else on a page says by chance."""
 _NEAR = 2
 """Places by which blocks are tried that only their order brings together."""
 _MOST_PLACED, _BEST_PLACED = 120, 8
@@ -46,27 +46,37 @@ _SHORT = 24
 
 
 class Known:
-    """A block with what is needed of it more than once."""
+    """A block with what is needed of it more than once.
+
+    Parameters
+    ----------
+    block : Block
+        The block.
+    """
 
     def __init__(self, block: Block) -> None:
         self.block = block
         self.content = content(block)
         self.text = self.content.as_text
         self.key = (self.text, block.label, block.box or ())
-        self.grams: frozenset[str] = frozenset()
-        self.leads: frozenset[str] = frozenset()
+        self.scanned = _SCANNED
+        """Characters of it that are scanned."""
 
     @cached_property
-    def tokens(self) -> list[Token]:
-        """Its text as it is compared."""
-        return tokens(self.content.text)
+    def grams(self) -> frozenset[str]:
+        """Its trigrams, by which blocks are alike."""
+        text = self._folded
+        return frozenset(text[n : n + 3] for n in range(len(text) - 2))
 
-    def scan(self, most: int) -> None:
-        """Take the trigrams of the first `most` characters, and the longer stretches."""
-        text = f" {self.text[:most].casefold()} "
-        if self.text:
-            self.grams = frozenset(text[n : n + 3] for n in range(len(text) - 2))
-            self.leads = frozenset(text[n : n + _LEAD] for n in range(max(1, len(text) - _LEAD + 1)))
+    @cached_property
+    def leads(self) -> frozenset[str]:
+        """Longer stretches, by which blocks find each other."""
+        text = self._folded
+        return frozenset(text[n : n + _LEAD] for n in range(max(1, len(text) - _LEAD + 1))) if text else frozenset()
+
+    @property
+    def _folded(self) -> str:
+        return f" {self.text[: self.scanned].casefold()} " if self.text else ""
 
 
 Group = tuple[tuple[int, ...], tuple[int, ...]]
@@ -76,9 +86,8 @@ Group = tuple[tuple[int, ...], tuple[int, ...]]
 def match_blocks(a: Sequence[Known], b: Sequence[Known]) -> list[Group]:
     """Every block of both sides in one group; most groups have one on each side."""
     for blocks in (a, b):
-        most = max(400, _SCANNED // max(len(blocks), 1))
         for one in blocks:
-            one.scan(most)
+            one.scanned = max(400, _SCANNED // len(blocks))
     scored = []
     for i, j in _candidates(a, b):
         score = _score(a[i], b[j])
@@ -105,18 +114,27 @@ def _candidates(a: Sequence[Known], b: Sequence[Known]) -> set[tuple[int, int]]:
     if not a or not b:
         return set()
     found: set[tuple[int, int]] = set()
+    mine, other = _by_text(a), _by_text(b)
+    # A text that both sides have once says enough; most blocks are done with that.
+    sure = {
+        mine[text][0]: other[text][0]
+        for text in mine.keys() & other.keys()
+        if len(text) >= _TELLING and len(mine[text]) == len(other[text]) == 1
+    }
+    found.update(sure.items())
+    taken = set(sure.values())
     strips = _strips(b)
-    texts: dict[str, list[int]] = {}
     holders: dict[str, list[int]] = {}
     for j, one in enumerate(b):
-        texts.setdefault(one.text, []).append(j)
-        for lead in one.leads:
+        for lead in one.leads if j not in taken else ():
             holders.setdefault(lead, []).append(j)
     for i, one in enumerate(a):
+        if i in sure:
+            continue
         near = round(i * len(b) / len(a))
         tried = set(range(max(0, near - _NEAR), min(len(b), near + _NEAR + 1)))
         if one.text:
-            tried.update(_around(texts.get(one.text, []), near, 4))
+            tried.update(_around(other.get(one.text, []), near, 4))
         shared: Counter[int] = Counter()
         for lead in one.leads:
             those = holders.get(lead, ())
@@ -125,6 +143,13 @@ def _candidates(a: Sequence[Known], b: Sequence[Known]) -> set[tuple[int, int]]:
         tried.update(sorted(shared, key=lambda j: (-shared[j], j))[:_BEST_LED])
         tried.update(_placed(one, b, strips, near))
         found.update((i, j) for j in tried)
+    return found
+
+
+def _by_text(blocks: Sequence[Known]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for n, one in enumerate(blocks):
+        found.setdefault(one.text, []).append(n)
     return found
 
 
@@ -204,6 +229,8 @@ def _attach(
     groups : list
         Pairs as lists of numbers, of that side first; they grow.
     """
+    if not alone:
+        return []
     said = [frozenset[str]().union(*(mine[i].leads for i in own)) for own, _theirs in groups]
     theirs = [frozenset[str]().union(*(other[j].leads for j in those)) for _own, those in groups]
     holders: dict[str, list[int]] = {}
@@ -224,7 +251,6 @@ def _attach(
             left.append(i)
         else:
             groups[best][0].append(i)
-            said[best] |= leads
     return left
 
 
