@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harmless import without_script
 
+from uocr_nb.document.model import Block
 from uocr_nb.views.page_html import document_html, page_html
 from uocr_nb.views.script import inline_script, section, squeezed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from uocr_nb.document.model import Document
+    from uocr_nb.document.model import Document, Page
 
 pytestmark = pytest.mark.browser
 
@@ -101,6 +102,31 @@ def test_formulas_are_set_without_a_typesetter(tab: Any, document: Document) -> 
     assert shown.count() == 2
     assert all(box["height"] > 8 for box in (shown.nth(n).bounding_box() for n in range(2)))
     assert "$E" not in tab.locator(".uo-chrome").inner_text()
+
+
+def test_a_crowded_page_is_linked_as_any_other(tab: Any, make_page: Callable[..., Page]) -> None:
+    kinds = ("text", "title", "table_caption", "Fancy thing")
+    blocks = tuple(
+        Block(kinds[n % 4], f"Entry {n}", (n % 5 * 200, 12 * n, n % 5 * 200 + 150, 12 * n + 10)) for n in range(80)
+    )
+    page = make_page(blocks=blocks, raw="")
+    tab.evaluate(f"html => ({HOSTS['parsed']})(document.getElementById('a'), html)", page_html(page))
+    row, box = tab.locator(".uo-chrome .uo-row.uo-b3"), tab.locator(".uo-chrome .uo-box.uo-b3")
+    assert row.get_attribute("aria-label") == box.get_attribute("aria-label") == "Block 3 of 80, caption"
+    assert row.locator(".uo-no").inner_text() == "3 Ca"
+    box.hover()
+    assert "uo-hot" in row.get_attribute("class")
+    row.click()
+    assert box.get_attribute("aria-pressed") == "true"
+    chips = tab.locator(".uo-chips [data-kind]")
+    assert chips.evaluate_all("all => all.map(e => [e.dataset.kind, e.dataset.f])") == [
+        *(["text", "text"], ["title", "title"], ["caption", "caption"], ["Fancy thing", "text"]),
+    ]
+    chips.nth(1).click()
+    assert tab.locator(".uo-text>.uo-row:visible").count() == 60
+    tab.locator(".uo-find input").fill("entry 7")
+    tab.locator(".uo-text mark").first.wait_for(state="attached")
+    assert tab.locator(".uo-found").inner_text() == "1 of 11"
 
 
 def test_what_is_squeezed_does_the_same(tab: Any) -> None:

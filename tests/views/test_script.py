@@ -93,7 +93,7 @@ def test_no_text_gets_into_it_or_ends_it(make_page: Callable[..., Page], text: s
         root = parsed(html)
         told = json.loads(root.get("data-doc"))
         assert told["name"] == text
-        assert root.xpath("//*[@data-b='1']")[0].get("data-l") == text
+        assert root.xpath("//*[@class='uo-row uo-b1']")[0].get("data-l") == text
 
 
 def test_a_run_and_a_file_have_none(document: Document) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Box, Page
     from uocr_nb.views.pictures import Pictures
 
-__all__ = ["Tag", "box_divs", "paper_html", "place_tags", "tag_width", "unread"]
+__all__ = ["Tag", "box_divs", "boxed", "paper_html", "place_tags", "tag_width", "unread"]
 
 _NOMINAL = 333.0
 """Width in px of the picture in an output of 900 px; tags have a fixed size, so whether they fit depends on it."""
@@ -146,11 +146,14 @@ def paper_html(
     edited: Collection[int] = (),
     width: str = "width:42%;min-width:300px;max-width:560px",
     wide: float = _NOMINAL,
+    plain: bool = False,
+    under: str = "",
 ) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
     While the page is `reading`, its last box is the one whose text is being written. The boxes of blocks with `edited`
     numbers are marked. `width` is what the paper takes of the room, `wide` what that is in px in a usual output.
+    `plain` boxes are a line alone, in few bytes.
     """
     if pictures.page:
         paper = (
@@ -163,22 +166,38 @@ def paper_html(
         tall = f"padding:{ratio * 100:.2f}% 0 0"
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
     layer = "".join(
-        [*box_divs(page, pictures.ratio, reading=reading, edited=edited, wide=wide).values(), *_unread(page)]
+        [
+            *box_divs(page, pictures.ratio, reading=reading, edited=edited, wide=wide, plain=plain).values(),
+            *_unread(page),
+        ]
     )
     return (
         f'<div class="uo-paper" style="float:left;{width};box-sizing:border-box;margin:0 16px 14px 0;border:{HAIR}">'
         '<div class="uo-sheet" style="position:relative;overflow:hidden;background-color:#ffffff;color:#1b1f24;'
-        f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;word-spacing:-4px;white-space:nowrap">{paper}{layer}</div></div>'
+        f'font-family:{MONO};font-size:10px;line-height:11px;font-weight:600;word-spacing:-4px;white-space:nowrap">{paper}{under}{layer}</div></div>'
     )
 
 
+def boxed(page: Page, *, reading: bool = False) -> dict[int, Box]:
+    """Boxes that are drawn, by the number of their block."""
+    boxes = [(number, block.box) for number, block in enumerate(page.blocks, 1) if block.box is not None]
+    # What is read last matters most while the page is being read.
+    return dict(boxes[-_MAX_BOXES:] if reading else boxes[:_MAX_BOXES])
+
+
 def box_divs(
-    page: Page, ratio: float, *, reading: bool = False, edited: Collection[int] = (), wide: float = _NOMINAL
+    page: Page,
+    ratio: float,
+    *,
+    reading: bool = False,
+    edited: Collection[int] = (),
+    wide: float = _NOMINAL,
+    plain: bool = False,
 ) -> dict[int, str]:
     """Draw the boxes alone: number of the block -> HTML. `ratio` is height by width of the page."""
-    boxes = {number: block.box for number, block in enumerate(page.blocks, 1) if block.box is not None}
-    # What is read last matters most while the page is being read.
-    boxes = dict(list(boxes.items())[-_MAX_BOXES:] if reading else list(boxes.items())[:_MAX_BOXES])
+    boxes = boxed(page, reading=reading)
+    if plain:
+        return {number: _plain_box(page, number, box, edited=number in edited) for number, box in boxes.items()}
     tags = place_tags(boxes, ratio, wide) if len(boxes) <= _MAX_TAGS else {}
     written = len(page.blocks) if reading else 0
     return {
@@ -187,13 +206,25 @@ def box_divs(
     }
 
 
-def _percent(value: float) -> str:
-    return f"{value / COORD_MAX * 100:.2f}".rstrip("0").rstrip(".") + "%"
+def _percent(value: float, digits: int = 2) -> str:
+    return f"{value / COORD_MAX * 100:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
-def _place(box: Box) -> str:
+def _place(box: Box, digits: int = 2) -> str:
     x1, y1, x2, y2 = box
-    return f"left:{_percent(x1)};top:{_percent(y1)};width:{_percent(x2 - x1)};height:{_percent(y2 - y1)}"
+    sides = {"left": x1, "top": y1, "width": x2 - x1, "height": y2 - y1}
+    return ";".join(f"{name}:{_percent(value, digits)}" for name, value in sides.items())
+
+
+def _plain_box(page: Page, number: int, box: Box, *, edited: bool) -> str:
+    """A box as a line alone; boxes are told to a thousandth of the page, which is one digit of a percentage."""
+    block = page.blocks[number - 1]
+    style = label_style(block.label)
+    name, mark = block_name(page, number, about(block, edited=edited)), " uo-edited" if edited else ""
+    return (
+        f'<div class="uo-box uo-b{number}{mark}"{block_marks(page, number)} title="{escape(name)}" '
+        f'style="position:absolute;{_place(box, 1)};border:{style.width:g}px {style.line} {style.paper}"></div>'
+    )
 
 
 def _box(page: Page, number: int, box: Box, tag: Tag | None, *, written: bool, edited: bool) -> str:

@@ -97,15 +97,20 @@ def page_marks(page: Page, *, position: int | None = None, state: str = "") -> s
     )
 
 
-def block_marks(page: Page, number: int, *, named: bool = False) -> str:
-    """Attributes of a block's box, and of its row (`named`: with its label for people)."""
+def block_marks(page: Page, number: int, *, named: bool = False, coded: bool = True) -> str:
+    """Attributes of a block's box: its number and family; and of its row (`named`): its label and code too.
+
+    A row says its family, and its label for people, only where they are not the label itself, and its code where it is
+    not to be taken from what people see (`coded`): the script fills them in.
+    """
     label = page.blocks[number - 1].label
     style = label_style(label)
-    name = f' data-k="{escape(label_name(label))}"' if named else ""
-    return (
-        f' data-b="{number}" data-l="{escape(label[:_LONGEST_NAME])}" data-f="{style.family}"'
-        f' data-c="{escape(style.code)}"{name}'
-    )
+    marks = f' data-b="{number}"'
+    if named:
+        marks += f' data-l="{escape(label[:_LONGEST_NAME])}"' + (f' data-c="{escape(style.code)}"' if coded else "")
+        if (name := label_name(label)) != label:
+            marks += f' data-k="{escape(name)}"'
+    return marks if named and style.family == label else f'{marks} data-f="{style.family}"'
 
 
 def _short(text: str) -> str:

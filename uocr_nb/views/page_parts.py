@@ -29,8 +29,11 @@ __all__ = ["page_panes"]
 _SOURCE_SHARE = 30_000
 """Bytes at least left for the answer and the markdown source, when both are long."""
 
-_LEAST_SOURCE = 1_000
-"""The same where the blocks need the room."""
+_FOLD = 800
+"""Bytes of each of them without its text."""
+
+_LEAST_SOURCE = 2 * _FOLD + 400
+"""Bytes left for both where the blocks need the room."""
 
 _CROWDED = 60
 """Blocks of a stored page from which on they are drawn in few bytes, so that all of them are there."""
@@ -39,7 +42,7 @@ _FRAME = 1_500
 """Bytes of what stands around them, and of the lines that name what is left out."""
 
 _PANE = "overflow:hidden;min-width:300px;padding:0 0 8px;overflow-wrap:break-word"
-_PLAIN_PANE = f"{_PANE};font-size:12px;line-height:18px"
+_PLAIN_PANE = f"{_PANE};font-size:12px;line-height:18px;white-space:pre-line"
 
 _MATHML = re.compile(r" data-mml='[^']*'")
 
@@ -73,12 +76,12 @@ def page_panes(
     else:
         # The text comes first: a picture can be smaller, words cannot.
         limit -= _FRAME
-        reserve = min(_SOURCE_SHARE, limit // 6, 8 * len(page.raw))
+        reserve = max(_LEAST_SOURCE, min(_SOURCE_SHARE, limit // 6, 8 * len(page.raw)))
         bare = _size(draw_paper(Pictures("", 1.414, {}))) + reserve
         text.fill(limit - bare - _most(page, quality or STORED[-1]))
         if len(text.drawn) < len(page.blocks):  # then they need the room more than their source does
-            bare -= reserve - min(reserve, _LEAST_SOURCE)
-            reserve = min(reserve, _LEAST_SOURCE)
+            bare -= reserve - _LEAST_SOURCE
+            reserve = _LEAST_SOURCE
             text.fill(limit - bare - _most(page, quality or STORED[-1]))
         left = limit - bare - text.size
         fitting = [one for one in STORED if _most(page, one) <= left]
@@ -218,14 +221,14 @@ def _sources(page: Page, left: int | None) -> str:
     ):
         if not text.strip():
             continue
-        room = None if left is None else max(0, left if kind == "source" else left // 2)
-        html, took = _folded(kind, title, text, line, room)
-        left = None if left is None else left - took
+        room = None if left is None else max(0, (left if kind == "source" else left // 2) - _FOLD)
+        html = _folded(kind, title, text, line, room)
+        left = None if left is None else left - _size(html)
         parts.append(html)
     return "".join(parts)
 
 
-def _folded(kind: str, title: str, text: str, line: str, room: int | None) -> tuple[str, int]:
+def _folded(kind: str, title: str, text: str, line: str, room: int | None) -> str:
     note = ""
     shown = escape(text if room is None else text[: room + 1])
     if room is not None and _size(shown) > room:
@@ -234,11 +237,10 @@ def _folded(kind: str, title: str, text: str, line: str, room: int | None) -> tu
         shown = escape(kept)
         more = second(f"{len(text) - len(kept):,} more characters:")
         note = f'<div class="uo-left" style="padding:0 14px 10px">{more} {code(line)}</div>'
-    html = (
+    return (
         f'<details class="uo-fold uo-{kind}" style="border-top:{HAIR};margin:0;padding:0">'
         f'<summary style="padding:7px 14px;font-size:12px;cursor:pointer">{title}'
         f'</summary><pre dir="auto" style="margin:0;padding:0 14px 12px;white-space:pre-wrap;overflow-wrap:break-word;'
         f"max-height:360px;overflow:auto;font-family:{MONO};font-size:11px;line-height:17px;background-color:transparent;"
         f'border:0">{shown}</pre>{note}</details>'
     )
-    return html, _size(shown)

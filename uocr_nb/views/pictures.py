@@ -50,6 +50,8 @@ STORED = (
     Quality(width=800, page_bytes=60_000, crop_bytes=21_000, crop_width=380, form="WEBP"),
     Quality(width=800, page_bytes=45_000, crop_bytes=14_000, crop_width=320, form="WEBP"),
     Quality(width=720, page_bytes=32_000, crop_bytes=9_000, crop_width=280, form="WEBP"),
+    Quality(width=640, page_bytes=20_000, crop_bytes=6_000, crop_width=240, form="WEBP"),
+    Quality(width=560, page_bytes=14_000, crop_bytes=4_000, crop_width=200, form="WEBP"),
 )
 """For the stored form, the best one first: base64 adds a third, and a page may take 200 kB with its text and a share of
 the script. WebP is sharper than JPEG of the same size on text, but takes five times as long to make."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,11 +117,6 @@ def _equation(text: str, *, mathml: bool) -> str:
     return formula_html("display", formula, mathml=mathml)
 
 
-_RIGHT = re.compile("[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
-"""Characters of a script that is written from right to left, or that turn the direction: their text needs a direction
-of its own."""
-
-
 def _reads_from_right(text: str) -> bool:
     """Tell whether the first letter with a direction belongs to a script that is written from right to left."""
     for char in text:
@@ -183,10 +177,11 @@ def block_row(
         tint = f";background-color:{style.static}17"
     name = f' title="{escape(block_name(page, number, about(block, edited=edited)))}"' if titled else ""
     mark, dot = (" uo-edited", "•") if edited else ("", "")
-    opening = f'<div class="uo-row uo-b{number}{mark}"{block_marks(page, number, named=True)}{name}'
-    if plain and _is_plain(block, parts):
-        no = f'<code class="uo-no">{escape(tag_of(number, block.label))}{dot}</code>'
-        return f'{opening}>{no} <span class="uo-text">{body}</span></div>'
+    plain = plain and _is_plain(block, parts)
+    opening = f'<div class="uo-row uo-b{number}{mark}"{block_marks(page, number, named=True, coded=not plain)}{name}'
+    if plain:
+        no = f"{tag_of(number, block.label)}{dot}".rjust(len(str(len(page.blocks))) + 3, "\xa0")
+        return f'{opening}><code class="uo-no">{escape(no)}\xa0</code> <span class="uo-text">{body}</span></div>'
     return (
         f'{opening} style="position:relative;margin:0 0 6px;padding:0 0 0 60px{tint}">'
         '<div class="uo-no" style="position:absolute;left:0;width:48px;text-align:right;'
@@ -200,7 +195,17 @@ def _is_plain(block: Block, parts: Sequence[Grid | str]) -> bool:
     """Tell whether a block reads well as a line of plain text."""
     if block.label == "equation" or label_style(block.label).family in ("figure", "code"):
         return False
-    return all(isinstance(part, str) and part.isprintable() and not _RIGHT.search(part) for part in parts)
+    return all(isinstance(part, str) and (part.isascii() or not _turns(part)) for part in parts)
+
+
+_TURNING = {"R", "AL", "RLE", "RLO", "RLI", "FSI", "LRE", "LRO"}
+
+
+def _turns(text: str) -> bool:
+    """Tell whether anything in a text is written from right to left, or turns its direction."""
+    return any(
+        unicodedata.bidirectional(char) in ("R", "AL", "RLE", "RLO", "RLI", "FSI", "LRE", "LRO") for char in text
+    )
 
 
 def _with_caret(body: str) -> str:

@@ -178,6 +178,10 @@ const STYLE = `
   .uo-text .uo-row>.uo-no{left:0!important;top:4px!important;width:46px!important;line-height:19px!important;color:var(--uo-soft);font:400 11px/19px var(--jp-code-font-family,ui-monospace,monospace)!important;opacity:1!important}
   .uo-no b{font-weight:600;color:var(--c)}
   .uo-text .uo-row>.uo-text{border:0!important;padding:0!important;overflow:visible;font-family:inherit;min-height:19px!important}
+  .uo-row:not([style])>.uo-no{position:absolute;text-align:right}
+  .uo-row:not([style])>.uo-text{display:block;white-space:pre-line}
+  .uo-row:not([style])[data-f=title]>.uo-text{font-size:15px;font-weight:600}
+  .uo-row:not([style]):is([data-f=caption],[data-f=furniture])>.uo-text{font-size:12px;line-height:18px;opacity:.78}
   .uo-text .uo-row[data-f=code]>.uo-text{font-family:var(--jp-code-font-family,ui-monospace,monospace)}
   .uo-row.uo-hot,.uo-row.uo-sel{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
   .uo-row.uo-hot>.uo-no,.uo-row.uo-sel>.uo-no{color:var(--uo-ink)}
@@ -722,12 +726,16 @@ function mount(root, source) {
   function dressRow(row) {
     const n = Number(row.dataset.b);
     ui.current.rows.set(n, row);
+    // What is the same as the label, or as the name of the box, is not said twice in what is stored.
+    row.dataset.k ??= row.dataset.l;
+    row.dataset.f ??= row.dataset.l;
     row.setAttribute("role", "group");
-    row.setAttribute("aria-label", row.title);
+    row.setAttribute("aria-label", row.title || ui.current.boxes.get(n)?.getAttribute("aria-label") || "");
     row.removeAttribute("title");
     row.tabIndex = -1;
     const place = row.querySelector(":scope > .uo-no");
-    place?.replaceChildren(`${n}`, " ", make("b", {}, row.dataset.c || ""));
+    row.dataset.c ??= place?.textContent.trim().split(" ")[1]?.replace("•", "") || "";
+    place?.replaceChildren(`${n}`, " ", make("b", {}, row.dataset.c));
     for (const scroll of row.querySelectorAll(".uo-scroll")) scroll.tabIndex = -1;
   }
 
@@ -1066,7 +1074,7 @@ function mount(root, source) {
 
   function pageText() {
     const { node, rows } = ui.current;
-    const kept = state.tab === "raw" ? node?.querySelector(".uo-raw pre") : state.tab === "text" ? null : node?.querySelector(".uo-source pre");
+    const kept = state.tab === "raw" ? node?.querySelector(".uo-raw pre") : state.tab === "text" ? null : node?.querySelector(".uo-source:not(:has(.uo-left)) pre");
     return kept ? kept.textContent : [...rows.values()].map(rowText).join("\n\n");
   }
 
