@@ -24,6 +24,7 @@ class Recorded(BaseComm):
         self.messages: list[dict[str, Any]] = []
         self.buffers: list[list[bytes]] = []
         self.sizes: list[int] = []
+        self.state: dict[str, Any] = {}
         self.closed = False
         super().__init__(**options)
 
@@ -31,6 +32,7 @@ class Recorded(BaseComm):
         if msg_type == "comm_close":
             self.closed = True
         self.sizes.append(len(repr(data)) + sum(map(len, buffers or ())))
+        self.state |= (data or {}).get("state", {})
         if (data or {}).get("method") == "custom":
             self.messages.append(data["content"])
             self.buffers.append(list(buffers or ()))
