@@ -261,6 +261,14 @@ const STYLE = `
   .uo-root[data-on] .uo-twin{display:block!important}
   .uo-root .uo-chrome{display:none!important}
   details.uo-page::details-content{display:block;content-visibility:visible;height:auto;opacity:1}
+  details.uo-page{break-before:page}
+  .uo-panes{display:flex;flex-wrap:wrap}
+  .uo-pane{flex:1 1 300px}
+  .uo-head,.uo-banner{break-after:avoid}
+  .uo-row{break-inside:avoid}
+  .uo-fold:not([open]){display:none}
+  .uo-root{print-color-adjust:exact}
+  .jp-OutputArea-child:has(.uo-root){break-inside:auto}
 }
 ${Object.entries(FAMILIES).map(([name, [paper, , line]]) => `.uo-chrome [data-f=${name}]{--p:${paper};--c:var(--uo-f-${name});--b:${line}}`).join("\n")}
 `;
@@ -2272,6 +2280,7 @@ class ModelSource {
     this.deaf = false;
     this.gone = "";
     this.chosen = [0, 0];
+    this.at = 0; // the page that is shown
     this.looking = new Map(); // position -> the promise of who asks for it
     this.outdated = new Set();
     this.wanted = [];
@@ -2553,7 +2562,11 @@ class ModelSource {
 
   select(p, n) {
     const chosen = n ? [p, n] : [0, 0];
+    const left = this.at;
+    this.at = p;
     if (this.gone || String(chosen) === String(this.chosen)) return;
+    // A page is turned: what another view has selected elsewhere stays.
+    if (!n && this.chosen[0] !== left && this.chosen[0] !== p) return;
     this.chosen = chosen;
     this.send({ kind: "select", p: chosen[0], n: chosen[1] });
   }
