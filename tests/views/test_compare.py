@@ -93,7 +93,7 @@ def test_the_twin_shows_the_differences_and_folds_the_rest(runs: tuple[Document,
     assert "A base 640 tokens, 1.2 s" in heads
     assert "B gundam 1,087 tokens, 3.4 s" in heads
     assert "A and B agree on 4 of 7 blocks" in said(first)
-    assert rows[0].get("title") == "Block 3 of 7, caption, 95 % the same: block 3 in A, block 3 in B"
+    assert rows[0].get("title") == "Block 3 of 7, caption, 96 % the same: block 3 in A, block 3 in B"
 
 
 def test_rows_and_columns_of_a_table_that_are_the_same_fold(runs: tuple[Document, Document]) -> None:
@@ -108,6 +108,22 @@ def test_rows_and_columns_of_a_table_that_are_the_same_fold(runs: tuple[Document
     ]
     assert [said(mark) for mark in shown.find_class("uo-only")] == ["0.33"]
     assert len(list(folded.iter("tr"))) == 8
+
+
+def test_the_page_shows_about_where_they_differ(runs: tuple[Document, Document]) -> None:
+    first = twin(compare(*runs)).find_class("uo-p1")[0]
+    places = [
+        re.findall(r"(left|top|width|height):([\d.]+)%", mark.get("style")) for mark in first.find_class("uo-where")
+    ]
+    found = [{name: float(value) for name, value in place} for place in places]
+    # Two words of the caption, and the cell in row 4 of 8, column 4 of 7 of the table.
+    assert len(found) == 3
+    assert all(21 <= place["top"] <= 24.1 for place in found[:2])
+    cell = found[2]
+    assert cell["top"] == pytest.approx((250 + 150 * 3 / 8) / 9.99, abs=0.2)
+    assert 45 < cell["left"] < 60
+    marks = first.find_class("uo-where")
+    assert not marks[0].getprevious().find_class("uo-box"), "they lie under the boxes"
 
 
 def test_sides_are_told_apart_without_colour(runs: tuple[Document, Document]) -> None:
@@ -178,6 +194,16 @@ def test_empty_and_failed_runs_are_shown(make_page: MakePage, other: list[Page])
         assert 0 <= found.agreement <= 1
     if other:
         assert "B is failed: No answer in 3 tries." in str(compare(Document([make_page()]), Document(other)))
+
+
+def test_pages_that_failed_alike_are_the_same(make_page: MakePage) -> None:
+    a = make_page(1, status=Status.TRUNCATED, reason="The answer stopped at 4,096 tokens.")
+    found = compare(a, a)
+    assert found.pages[0].same
+    assert "Both are truncated: The answer stopped at 4,096 tokens." in said(twin(found))
+    found = compare(a, replace(a, status=Status.OK, reason=""))
+    assert found.differing == found.pages
+    assert "A is truncated: The answer stopped at 4,096 tokens." in str(found)
 
 
 def test_names(runs: tuple[Document, Document]) -> None:

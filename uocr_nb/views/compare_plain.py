@@ -9,7 +9,7 @@ from uocr_nb.markup.align import side
 from uocr_nb.markup.markdown import block_markdown
 from uocr_nb.markup.pieces import differences
 from uocr_nb.markup.table_pairs import align_tables
-from uocr_nb.views.compare import reasons
+from uocr_nb.views.compared import reasons
 from uocr_nb.views.labels import label_name, tag_of
 from uocr_nb.views.plain import COLUMNS, clip, printable, wrap
 from uocr_nb.views.words import count, facts, percent, positions
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from uocr_nb.markup.align import Pair
     from uocr_nb.markup.content import Content
     from uocr_nb.markup.pieces import Piece
-    from uocr_nb.views.compare import ComparedPage, Comparison
+    from uocr_nb.views.compare import Comparison
+    from uocr_nb.views.compared import ComparedPage
 
 __all__ = ["comparison_markdown", "comparison_plain"]
 

@@ -12,7 +12,7 @@ from uocr_nb.views.compare_tables import table_sides
 from uocr_nb.views.labels import label_name, label_style, tag_of
 from uocr_nb.views.marks import block_marks
 from uocr_nb.views.rows import formula_html, text_html
-from uocr_nb.views.styles import HAIR, MONO, SECOND, second
+from uocr_nb.views.styles import HAIR, MONO, ONLY, SECOND, second
 from uocr_nb.views.words import count, percent
 
 if TYPE_CHECKING:
@@ -22,15 +22,9 @@ if TYPE_CHECKING:
     from uocr_nb.markup.align import Pair
     from uocr_nb.markup.content import Content
     from uocr_nb.markup.pieces import Piece
-    from uocr_nb.views.compare import ComparedPage
+    from uocr_nb.views.compared import ComparedPage
 
-__all__ = ["ONLY", "difference_row", "only", "share_html"]
-
-ONLY = {
-    "A": "background-color:#e6a81a45;border-bottom:2px dashed #a9761a",
-    "B": "background-color:#3d82c83d;border-bottom:2px solid #3d82c8",
-}
-"""What stands on one side alone: a ground, and a line under it that tells the sides apart without colour."""
+__all__ = ["difference_row", "only", "share_html"]
 
 _MOST = 6_000
 """Characters of one side of a row."""

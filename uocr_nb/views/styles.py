@@ -12,6 +12,7 @@ __all__ = [
     "CODE",
     "HAIR",
     "MONO",
+    "ONLY",
     "ROOT",
     "SECOND",
     "TINT_ERROR",
@@ -39,6 +40,12 @@ ACCENT = "#3d82c8"
 """What is going on now: at least 3:1 on white and on #111."""
 
 CODE = f"font-family:{MONO};font-size:12px;background-color:transparent;padding:0"
+
+ONLY = {
+    "A": "background-color:#e6a81a45;border-bottom:2px dashed #a9761a",
+    "B": "background-color:#3d82c83d;border-bottom:2px solid #3d82c8",
+}
+"""What stands on one side alone: a ground, and a line under it that tells the sides apart without colour."""
 
 TINT_WARNING = "#e6a81a26"
 TINT_ERROR = "#e0453c17"
