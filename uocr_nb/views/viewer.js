@@ -264,7 +264,7 @@ const STYLE = `
   details.uo-page{break-before:page}
   .uo-panes{display:flex;flex-wrap:wrap}
   .uo-pane{flex:1 1 300px}
-  .uo-head,.uo-banner{break-after:avoid}
+  .uo-head,.uo-banner{break-inside:avoid;break-after:avoid}
   .uo-row{break-inside:avoid}
   .uo-fold:not([open]){display:none}
   .uo-root{print-color-adjust:exact}
@@ -577,7 +577,9 @@ function mount(root, source) {
 
   // ------------------------------------------------------------ root and chrome
   const watching = new ResizeObserver(() => soon(measure));
-  const themes = new MutationObserver(() => [ui.chrome, ui.root.querySelector(".uo-unfold")].forEach((one) => one && paint(one)));
+  const repaint = () => [ui.chrome, ui.root?.querySelector(".uo-unfold")].forEach((one) => one && paint(one));
+  const themes = new MutationObserver(repaint);
+  const scheme = matchMedia("(prefers-color-scheme:dark)"); // a page of its own has no theme but this
 
   function attach(to) {
     ui.root = to;
@@ -1544,6 +1546,7 @@ function mount(root, source) {
   function destroy() {
     watching.disconnect();
     themes.disconnect();
+    scheme.removeEventListener("change", repaint);
     ui.chrome.remove();
     if (!ui.root) return;
     delete ui.root.dataset.on;
@@ -1556,6 +1559,7 @@ function mount(root, source) {
   build();
   for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
+  scheme.addEventListener("change", repaint);
   themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
   return ui;
 }
@@ -1641,6 +1645,14 @@ const COMPARE_STYLE = `
   .uo-bar>.uo-sep,.uo-bar>.uo-spring,.uo-facts>.uo-only{display:none}
   .uo-facts>:is(button,.uo-spring){display:inline-flex}
   .uo-bar>.uo-toggle{order:9}
+}
+@media print{
+  .uo-root[data-view=compare]{
+    .uo-paper{align-self:flex-start;width:24%!important;min-width:0!important}
+    :is(.uo-heads,.uo-cmp>.uo-text){display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr)}
+    :is(.uo-heads,.uo-cmp>.uo-text)>div:not([class]){display:none}
+    .uo-side{float:none!important;width:auto!important;min-width:0!important}
+  }
 }
 `;
 
