@@ -262,7 +262,7 @@ const STYLE = `
   .uo-root .uo-chrome{display:none!important}
   details.uo-page::details-content{display:block;content-visibility:visible;height:auto;opacity:1}
   details.uo-page{break-before:page}
-  .uo-panes{display:flex;flex-wrap:wrap}
+  .uo-panes{display:flex;flex-wrap:wrap;align-items:flex-start}
   .uo-pane{flex:1 1 300px}
   .uo-head,.uo-banner{break-inside:avoid;break-after:avoid}
   .uo-row{break-inside:avoid}
@@ -2252,6 +2252,7 @@ const LIVE_STYLE = `
 .uo-chrome{
   .uo-run{position:relative;display:flex;flex-wrap:wrap;align-items:center;min-height:34px;padding:3px 10px 3px 14px;border-bottom:1px solid var(--uo-hair);color:var(--uo-soft)}
   .uo-run>b{font-weight:600;color:var(--uo-ink)}
+  .uo-run>.uo-rest{display:contents}
   .uo-run>.uo-share{position:absolute;left:0;right:0;top:-1px;height:2px;background:var(--uo-hair)}
   .uo-run>.uo-share>i{display:block;height:2px;background:var(--uo-accent);transition:width .2s}
   .uo-run>.uo-word{flex:1 1 100%;padding:2px 0 4px;color:var(--uo-warn)}
@@ -2265,6 +2266,7 @@ const LIVE_STYLE = `
   .uo-row.uo-written{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
   .uo-caret{background-color:var(--uo-accent)!important;animation:uo-blink 1.1s steps(2,jump-none) infinite}
 }
+.uo-chrome.uo-narrow .uo-run>.uo-rest{display:flex;order:1;flex:1 1 100%;gap:12px;min-height:20px;overflow:hidden;white-space:nowrap}
 @keyframes uo-blink{from{opacity:1}to{opacity:.15}}
 `;
 
@@ -2297,6 +2299,7 @@ class ModelSource {
     this.outdated = new Set();
     this.wanted = [];
     this.onpage = () => {};
+    this.onthumb = () => {};
     this.onheard = () => {};
     this.ontell = () => {};
   }
@@ -2431,7 +2434,7 @@ class ModelSource {
       this.pages.delete(oldest);
       this.size -= page.html.length;
     }
-    this.onpage(p, !before);
+    this.onpage(p, before?.v !== payload.v);
   }
 
   forget(positions) {
@@ -2522,6 +2525,8 @@ class ModelSource {
         const { thumbs } = await this.question({ kind: "thumbs", ps: some.map(([p]) => p) }).answer;
         for (const [p, done] of some) {
           if (thumbs[p]) this.small.set(p, thumbs[p]);
+          // One that has just begun to be read has no picture yet.
+          else if (this.letter(p) === "r") setTimeout(() => this.thumb(p).then(() => this.onthumb(p)), 1500);
           done(thumbs[p] || null);
         }
       } catch {
@@ -2636,7 +2641,7 @@ function living(ui) {
   // ------------------------------------------------------------ the line of progress
   const share = make("i");
   const first = make("b");
-  const rest = make("span", { style: "display:contents" });
+  const rest = make("span", { class: "uo-rest" });
   const word = make("span", { class: "uo-word", role: "status" });
   const following = button("Follow", () => setFollow(!follow), { kind: "uo-toggle", title: "Keep the newest page in sight", "aria-pressed": "true" });
   const stopper = button("Stop", stop, { kind: "uo-framed uo-stop", name: null });
@@ -2926,11 +2931,14 @@ function living(ui) {
     for (const kind of ["wheel", "touchmove", "pointerdown"]) pane.addEventListener(kind, leave, { passive: true });
   }
 
-  source.onpage = (p, isNew) => {
+  source.onthumb = (p) => {
     const place = el.reel.querySelector(`[data-t="${p}"] .uo-thumb`);
     const url = source.small.get(p);
     if (place && url && place.firstChild?.src !== url) place.replaceChildren(make("img", { alt: "", src: url }));
-    if (p === state.page && ui.current.p === p && (isNew || ui.current.node?.dataset.draft)) ui.refresh();
+  };
+  source.onpage = (p, isNew) => {
+    source.onthumb(p);
+    if (isNew && p === state.page && ui.current.p === p) ui.refresh();
   };
   source.onheard = () => {
     if (ui.current.p && !(source.pages.get(state.page)?.v >= 0)) ui.refresh();
