@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,7 @@ from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.errors import OptionError
 from uocr_nb.exports import check_target
 from uocr_nb.exports.files import file_name
+from uocr_nb.views.script import inline_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +134,7 @@ def test_a_replaced_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_html_is_whole_and_runs_nothing() -> None:
+def test_html_is_whole_and_runs_its_own_script_alone() -> None:
     hostile = "</title></style><script>top.tripped=1</script><img src=x onerror=top.tripped=1>"
     pages = [page(hostile, n, hostile) for n in range(1, 15)]
     html = Document([*pages, Page(1, 15, hostile, (600, 800), (), Status.FAILED, reason=hostile)]).to_html()
@@ -140,8 +144,23 @@ def test_html_is_whole_and_runs_nothing() -> None:
     assert root.xpath("//meta[@charset]")[0].get("charset") == "utf-8"
     policy = root.xpath("//meta[@http-equiv='Content-Security-Policy']")[0].get("content")
     assert policy.startswith("default-src 'none'; img-src data:;")
-    assert not root.xpath("//script|//iframe|//object|//link|//form|//svg")
+    (script,) = root.xpath("//script")
+    own = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
+    assert re.findall(r"script-src[^;]*", policy) == [f"script-src 'sha256-{own}'"]
+    assert script.text == inline_script()
+    assert not script.attrib
+    assert script.getparent().get("class").startswith("uo-root ")
+    assert not root.xpath("//iframe|//object|//link|//form|//svg")
     assert not [a for e in root.iter() for a in e.attrib if a.startswith("on")]
     assert len(root.xpath("//*[contains(@class, 'uo-page ')]")) == 15
     assert not root.xpath("//details[contains(@class, 'uo-page')]")
     assert "color-scheme: light dark" in html
+
+
+def test_formulas_of_a_file_are_mathml_with_their_latex_beside_them() -> None:
+    text = 'so \\(a < b \\text{"x"}\\) and \\[c^2\\]'
+    root = lxml.html.document_fromstring(Document([page(text=text)]).to_html())
+    formulas = root.xpath("//*[@class='uo-math']")
+    assert [one.get("data-tex") for one in formulas] == ['$a < b \\text{"x"}$', "$$c^2$$"]
+    assert [one.xpath("./math/@display") for one in formulas] == [[], ["block"]]
+    assert "$" not in "".join(one.text_content() for one in formulas)

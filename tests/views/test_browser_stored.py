@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -159,9 +160,14 @@ def printed(browser: Any, path: Path, url: str) -> str:
     tab.close()
     pdf = pypdfium2.PdfDocument(path)
     try:
-        return "\n".join(page.get_textpage().get_text_range() for page in pdf)
+        sheets = [page.get_textpage().get_text_range() for page in pdf]
+
     finally:
         pdf.close()
+    assert all(sheet.strip() for sheet in sheets)
+    starts = [sheet for sheet in sheets if re.match(r"\s*page \d+ of 5", sheet)]
+    assert len(starts) >= 4, "every page begins a sheet of its own, after the first one"
+    return "\n".join(sheets)
 
 
 @pytest.mark.slow

@@ -95,8 +95,7 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
     Returns
     -------
     str
-        HTML that is whole without the script at its end (which a `whole` one does not have); all text of the pages
-        is escaped.
+        HTML that is whole without the script at its end; all text of the pages is escaped.
     """
     pages, edits = doc.pages_and_edits()
     uid = uid or uuid4().hex[:12]
@@ -117,7 +116,7 @@ def document_html(doc: Document, *, uid: str | None = None, whole: bool = False)
         )
     if len(shown) < len(pages):
         parts.append(_elsewhere(pages, shown))
-    return root_html("".join(parts), uid, "document", marks=document_marks(pages, doc), script=not whole)
+    return root_html("".join(parts), uid, "document", marks=document_marks(pages, doc), script=True)
 
 
 def page_html(page: Page, *, uid: str | None = None) -> str:
