@@ -2526,7 +2526,7 @@ class ModelSource {
         for (const [p, done] of some) {
           if (thumbs[p]) this.small.set(p, thumbs[p]);
           // One that has just begun to be read has no picture yet.
-          else if (this.letter(p) === "r") setTimeout(() => this.thumb(p).then(() => this.onthumb(p)), 1500);
+          else if (this.letter(p) === "r") setTimeout(() => this.thumb(p).then((url) => this.onthumb(p, url)), 1500);
           done(thumbs[p] || null);
         }
       } catch {
@@ -2931,9 +2931,8 @@ function living(ui) {
     for (const kind of ["wheel", "touchmove", "pointerdown"]) pane.addEventListener(kind, leave, { passive: true });
   }
 
-  source.onthumb = (p) => {
+  source.onthumb = (p, url = source.small.get(p)) => {
     const place = el.reel.querySelector(`[data-t="${p}"] .uo-thumb`);
-    const url = source.small.get(p);
     if (place && url && place.firstChild?.src !== url) place.replaceChildren(make("img", { alt: "", src: url }));
   };
   source.onpage = (p, isNew) => {
