@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import lxml.html
 import pytest
 from harmless import HOSTILE, check_harmless
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from two_runs import BASE, GUNDAM
 
 import uocr_nb as uocr
@@ -17,6 +19,7 @@ from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.errors import OptionError
 from uocr_nb.views.compare import Comparison, compare, compare_bundle
 from uocr_nb.views.compare_html import SECTIONS, comparison_html, shown_pages
+from uocr_nb.views.plain import COLUMNS, cells
 from uocr_nb.views.script import inline_script
 from uocr_nb.views.words import percent
 
@@ -52,10 +55,10 @@ def test_a_comparison_tells_what_differs_and_how_far(runs: tuple[Document, Docum
     assert [page.differences for page in found.pages] == [[3, 4, 7], []]
     page = found.page(1)
     assert 0.9 < page.agreement < found.agreement < 1
-    caption, cells, number = (page.blocks[n - 1] for n in page.differences)
+    caption, grid, number = (page.blocks[n - 1] for n in page.differences)
     assert (caption.a, caption.b, caption.label_a) == ((3,), (3,), "table_caption")
     assert 0.9 < caption.agreement < 1
-    assert cells.agreement == pytest.approx(55 / 56)
+    assert grid.agreement == pytest.approx(55 / 56)
     assert (number.a, number.b, number.agreement, number.text_b) == ((), (7,), 0, "10")
     assert found.differing == [page]
     assert repr(found).startswith("<Comparison of base and gundam: 9")
@@ -288,3 +291,47 @@ def test_a_hostile_page_does_nothing(make_page: MakePage) -> None:
     assert not root.xpath("//script|//iframe|//svg|//style")
     for text in (str(found), found._repr_mimebundle_()["text/markdown"]):
         assert "\x1b" not in text
+
+
+FRAGMENTS = (
+    "word ",
+    "w0rd ",
+    "two\n",
+    "\\(x^2\\)",
+    "\\[",
+    "$$y$$",
+    "数字",
+    "אבג ",
+    "- ",
+    "• ",
+    "e\u0301",
+    "\ud800",
+    "\u202e",
+    "\x1b[31m",
+)
+TEXTS = st.lists(
+    st.sampled_from((*FRAGMENTS, "<table>", "<tr>", "<td rowspan=9>", "1.5", "</table>", *HOSTILE)), max_size=12
+).map("".join)
+LABELS = st.sampled_from(["text", "title", "equation", "table", "image", "list", "code", "odd<x>", "page_number"])
+BLOCKS = st.lists(st.builds(Block, LABELS, TEXTS, st.none() | st.tuples(*[st.integers(-3, 1003)] * 4)), max_size=5)
+PAGES = st.lists(
+    st.builds(
+        lambda blocks, status: Page(1, 1, "a.pdf", (620, 877), tuple(blocks), status=status),
+        BLOCKS,
+        st.sampled_from(list(Status)),
+    ),
+    max_size=2,
+)
+
+
+@given(PAGES, PAGES)
+@settings(max_examples=40, deadline=None)
+def test_any_two_runs_can_be_compared(a: list[Page], b: list[Page]) -> None:
+    found = compare(Document(a), Document(b))
+    twin(found)
+    bundle = found._repr_mimebundle_()
+    for text in bundle.values():
+        text.encode("utf-8")
+    assert all(cells(line) <= COLUMNS for line in bundle["text/plain"].split("\n"))
+    assert not set(bundle["text/plain"]) & {"\x1b", "\u202e"}
+    assert compare(Document(b), Document(a)).agreement == found.agreement

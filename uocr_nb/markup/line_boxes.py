@@ -7,16 +7,19 @@ Chinese, Japanese or Korean). From the shape of the box and the length of the te
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import COORD_MAX
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from uocr_nb.document.model import Box
     from uocr_nb.markup.cells import Grid
 
-__all__ = ["cell_box", "count_lines", "line_boxes"]
+__all__ = ["Lines", "cell_box", "count_lines", "line_boxes"]
 
 _LETTER, _LINE = 0.47, 1.3
 """Width of a letter and height of a line, as parts of the size of the type; means of printed pages."""
@@ -33,6 +36,11 @@ def _units(char: str) -> int:
     return 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def _lengths(text: str) -> Sequence[int]:
+    """How many units stand before each character, and in all."""
+    return range(len(text) + 1) if text.isascii() else list(accumulate(map(_units, text), initial=0))
+
+
 def count_lines(box: Box, size: tuple[int, int], text: str) -> int:
     """Guess how many printed lines the text takes in its box; at least the lines that it is written in.
 
@@ -46,7 +54,7 @@ def count_lines(box: Box, size: tuple[int, int], text: str) -> int:
         The whole text of the block.
     """
     lines = text[:_MOST_CHARACTERS].split("\n")
-    length = sum(map(_units, text[:_MOST_CHARACTERS]))
+    length = _lengths(text[:_MOST_CHARACTERS])[-1]
     across = max(box[2] - box[0], 1) * max(size[0], 1)
     along = max(box[3] - box[1], 1) * max(size[1], 1)
     # across = letters a line * 0.47 type, along = lines * 1.3 type, letters a line * lines = length.
@@ -64,37 +72,54 @@ def line_boxes(box: Box, size: tuple[int, int], text: str, start: int, end: int)
     start, end : int
         The stretch, as a slice has it.
     """
-    text = text[:_MOST_CHARACTERS]
-    start, end = max(0, min(start, len(text))), max(0, min(end, len(text)))
-    if start >= end:
-        return []
-    number = count_lines(box, size, text)
-    ends = list(accumulate(map(_units, text), initial=0))
-    room = max(ends[-1] / (number - _LAST_LINE if number > 1 else 1), 1)
-    # Each written line begins a printed one; how many more it takes follows from its length.
-    begins, tops, top = [0], [0], 0
-    for n, char in enumerate(text):
-        if char == "\n":
-            top += max(1, -(-(ends[n] - ends[begins[-1]]) // max(round(room), 1)))
-            begins.append(n + 1)
-            tops.append(top)
-    last = max(1, -(-(ends[-1] - ends[begins[-1]]) // max(round(room), 1)))
-    number = max(number, top + last)
-    if len(begins) > 1:
-        number = top + last
-    wide, tall = box[2] - box[0], (box[3] - box[1]) / number
-    found: list[Box] = []
-    for n, first in enumerate(begins):
-        after = begins[n + 1] - 1 if n + 1 < len(begins) else len(text)
-        one, two = max(start, first), min(end, after)
-        if one >= two:
-            continue
-        left, right = ends[one] - ends[first], ends[two] - ends[first]
+    return Lines(box, size, text).places(start, end)
+
+
+class Lines:
+    """A block's text set into its box, for several stretches of it; arguments as in `count_lines`."""
+
+    def __init__(self, box: Box, size: tuple[int, int], text: str) -> None:
+        text = text[:_MOST_CHARACTERS]
+        self._box = box
+        self._length = len(text)
+        self._before = _lengths(text)
+        number = count_lines(box, size, text)
+        self._room = max(self._before[-1] / (number - _LAST_LINE if number > 1 else 1), 1)
+        # Each written line begins a printed one; how many more it takes follows from its length.
+        self._begins, self._tops, top = [0], [0], 0
+        for n in (n for n, char in enumerate(text) if char == "\n"):
+            top += self._taken(n)
+            self._begins.append(n + 1)
+            self._tops.append(top)
+        written = top + self._taken(len(text))
+        self._tall = (box[3] - box[1]) / (written if len(self._begins) > 1 else max(number, written))
+
+    def _taken(self, after: int) -> int:
+        """Printed lines from the beginning of the last written one on."""
+        return max(1, -(-(self._before[after] - self._before[self._begins[-1]]) // max(round(self._room), 1)))
+
+    def places(self, start: int, end: int) -> list[Box]:
+        """Where the characters `start` to `end` stand, as `line_boxes` gives it."""
+        start, end = max(0, start), min(end, self._length)
+        found: list[Box] = []
+        for n in range(bisect_right(self._begins, start) - 1, len(self._begins)):
+            first = self._begins[n]
+            if first >= end:
+                break
+            after = self._begins[n + 1] - 1 if n + 1 < len(self._begins) else self._length
+            one, two = max(start, first), min(end, after)
+            if one < two:
+                found += self._parts(self._before[one], self._before[two], self._before[first], self._tops[n])
+        return found
+
+    def _parts(self, left: int, right: int, first: int, top: int) -> Iterator[Box]:
+        """One box a printed line, of what stands between two units of a written line."""
+        left, right, room, wide = left - first, right - first, self._room, self._box[2] - self._box[0]
         for line in range(int(left // room), int(-(-right // room))):
             x1, x2 = max(left - line * room, 0) / room, min(right - line * room, room) / room
-            y1 = box[1] + (tops[n] + line) * tall
-            found.append(_clipped((box[0] + x1 * wide, y1, box[0] + x2 * wide, y1 + tall), box))
-    return found
+            y1 = self._box[1] + (top + line) * self._tall
+            place = (self._box[0] + x1 * wide, y1, self._box[0] + x2 * wide, y1 + self._tall)
+            yield _clipped(place, self._box)
 
 
 def cell_box(box: Box, grid: Grid, row: int, column: int) -> Box:

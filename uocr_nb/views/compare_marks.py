@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from uocr_nb.document.model import COORD_MAX
 from uocr_nb.markup.align import side
-from uocr_nb.markup.line_boxes import cell_box, line_boxes
+from uocr_nb.markup.line_boxes import Lines, cell_box
 from uocr_nb.markup.pieces import differences
 from uocr_nb.markup.table_pairs import align_tables
 
@@ -56,15 +56,18 @@ def _places(block: Block, mine: Content, other: Content, size: tuple[int, int]) 
         return
     if mine.kind == other.kind == "table":
         pairs = align_tables(mine.grid, other.grid)
-        for r, c in sorted(pairs.differ):
+        for r, c in sorted(pairs.differ) if len(pairs.differ) <= _MOST_OF_ROW else ():
             row, column = pairs.rows[r][1], pairs.columns[c][1]
             if row is not None and column is not None:
                 yield cell_box(block.box, other.grid, row, column)
     elif other.kind == "text":  # letters of LaTeX are no letters on the page
-        at = 0
-        for kind, text in differences(mine.text, other.text)[1]:
+        pieces = differences(mine.text, other.text)[1]
+        if sum(kind == "only" for kind, _text in pieces) > _MOST_OF_ROW:
+            return
+        lines, at = Lines(block.box, size, other.text), 0
+        for kind, text in pieces:
             if kind == "only":
-                yield from line_boxes(block.box, size, other.text, at - _AROUND, at + len(text) + _AROUND)
+                yield from lines.places(at - _AROUND, at + len(text) + _AROUND)
             at += len(text)
 
 
