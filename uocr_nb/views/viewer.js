@@ -625,7 +625,9 @@ function mount(root, source) {
     const inset = narrow ? 24 : 32;
     const ratio = Number(sheet?.dataset.ratio) || 1.414;
     const fit = ((el.mat.clientWidth || wide) - inset) * ratio + inset + (narrow ? 0 : 36);
-    ui.chrome.style.setProperty("--uo-tall", `${Math.round(Math.max(320, Math.min(fit, window70)))}px`);
+    // While pages come and go by themselves, the height stays.
+    if (!ui.still || state.wide !== wide) ui.chrome.style.setProperty("--uo-tall", `${Math.round(Math.max(320, Math.min(fit, window70)))}px`);
+    state.wide = wide;
     foldChips();
     tighten();
     film();
@@ -2637,6 +2639,7 @@ function living(ui) {
   let drawn = {}; // what the page being read shows: "r5" or "b5" -> its HTML
   let said = 0;
   let running = false;
+  ui.still = source.running;
 
   // ------------------------------------------------------------ the line of progress
   const share = make("i");
@@ -2668,6 +2671,7 @@ function living(ui) {
       }
     }
     running = on;
+    if (on) ui.still = true;
     el.progress.hidden = !on;
     el.progress.style.display = on ? "" : "none";
     if (!on) return;
@@ -2915,6 +2919,7 @@ function living(ui) {
       }
       if (seen === state.page) return;
       seen = state.page;
+      if (!source.running) ui.still = false;
       leave();
       if (source.running && !source.gone) source.send({ kind: "look", p: state.page });
     },
