@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import lxml.html
@@ -47,6 +48,26 @@ def twin(comparison: Comparison) -> Any:
 
 def said(element: Any) -> str:
     return " ".join(element.text_content().split())
+
+
+def test_a_view_beside_another_run_is_shown_once(
+    runs: tuple[Document, Document], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = runs
+    printed = one.view(compare=two, names=("small", "large"))
+    assert isinstance(printed, Comparison)
+    assert "A (small) and B (large)" in capsys.readouterr().out
+
+    shell = SimpleNamespace(kernel=True, execution_count=4)
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr("uocr_nb.views.compare.in_kernel", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_options: shown.append(bundle))
+    beside = one.view(compare=two)
+    assert [set(bundle) for bundle in shown] == [{"text/html", "text/markdown", "text/plain"}]
+    beside._ipython_display_()  # as the value of its cell it shows nothing again
+    shell.execution_count += 1
+    with pytest.raises(NotImplementedError):
+        beside._ipython_display_()
 
 
 def test_a_comparison_tells_what_differs_and_how_far(runs: tuple[Document, Document]) -> None:

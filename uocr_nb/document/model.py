@@ -189,21 +189,31 @@ class Document(Handle):
         registry.call("retry", self, endpoint, pages)
         return self
 
-    def view(self, page: int | None = None) -> Any:
+    def view(
+        self,
+        page: int | None = None,
+        *,
+        compare: Document | Page | None = None,
+        names: tuple[str, str] | None = None,
+    ) -> Any:
         """Show the document as a full view in the notebook: all pages on demand, selection, corrections.
 
         Parameters
         ----------
         page : int, optional
             Position of the page that it opens at, from 1.
+        compare : Document or Page, optional
+            Another run of the same pages, to be laid beside this one (see `uocr_nb.compare`).
+        names : tuple of str, optional
+            What the two runs are called.
 
         Returns
         -------
-        View
+        View or Comparison
             With `selected`, `on_select` and `close`. Without a notebook the plain form is printed, and the view is
             closed.
         """
-        return registry.call("view", self, page)
+        return registry.call("view", self, page, compare, names)
 
     def figure(self, position: int = 1, *, pages: Iterable[int] | str | None = None, **options: Any) -> Any:
         """A matplotlib figure of one page, or of several in a grid.

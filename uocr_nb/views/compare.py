@@ -10,6 +10,7 @@ from uocr_nb.document.model import Document, Page
 from uocr_nb.errors import MissingExtraError, OptionError
 from uocr_nb.markup.align import align_blocks
 from uocr_nb.views.compared import ComparedPage, notes_of, pages_beside
+from uocr_nb.views.watch import in_kernel
 from uocr_nb.views.words import count, percent
 
 __all__ = ["Comparison", "compare", "compare_bundle", "comparison_bundle"]
@@ -40,6 +41,7 @@ class Comparison:
             for position, (one, two) in enumerate(found, 1)
         ]
         self.notes: list[str] = notes_of(self._pages, by_place=by_place)
+        self._shown_in: tuple[Any, int] | None = None
 
     @property
     def pages(self) -> list[ComparedPage]:
@@ -104,6 +106,23 @@ class Comparison:
         from uocr_nb.views.compare_plain import comparison_plain  # noqa: PLC0415 - it needs this module
 
         return comparison_plain(self)
+
+    def show(self) -> Comparison:
+        """Show it at once, printed where there is no notebook; as the value of the same cell it shows nothing again."""
+        shell = in_kernel()
+        if shell is None:
+            print(comparison_bundle(self)["text/plain"])
+            return self
+        from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
+
+        display(comparison_bundle(self), raw=True)
+        self._shown_in = (shell, shell.execution_count)
+        return self
+
+    def _ipython_display_(self) -> None:
+        if self._shown_in is not None and self._shown_in[0].execution_count == self._shown_in[1]:
+            return
+        raise NotImplementedError  # sends IPython on to the bundle
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
         return comparison_bundle(self)

@@ -15,6 +15,7 @@ from uocr_nb.document.model import Status
 from uocr_nb.errors import OptionError
 from uocr_nb.reading import pipeline
 from uocr_nb.reading.progress import StopReading
+from uocr_nb.views.compare import compare as compared
 from uocr_nb.views.live_feed import LiveFeed
 from uocr_nb.views.page_html import view_html
 from uocr_nb.views.plain import document_plain
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from uocr_nb.document.model import Document, Page
     from uocr_nb.reading.progress import Progress
+    from uocr_nb.views.compare import Comparison
     from uocr_nb.views.selection import Selection
 
     _Draw = Callable[[], dict[str, str]]
@@ -222,8 +224,15 @@ class LiveView(View):
             self._desk.settle(document)
 
 
-def view(document: Document, page: int | None = None) -> View:
-    """Show `document` as a full view at `page`; without a notebook its plain form is printed."""
+def view(
+    document: Document,
+    page: int | None = None,
+    compare: Document | Page | None = None,
+    names: tuple[str, str] | None = None,
+) -> View | Comparison:
+    """Show `document` as a full view at `page`, or beside another run; without a notebook its plain form is printed."""
+    if compare is not None:
+        return compared(document, compare, names).show()
     position = 1 if page is None else page
     if len(document):
         document.page(position)  # raises for a page that is not there
