@@ -83,9 +83,16 @@ def reopened(context: Any, lab: Lab, saved: Path, name: str, *, trusted: bool, w
     page.errors = []
     # Notebook 7 has errors of its own in its files; the script of an output has none.
     page.on("pageerror", lambda error: None if "/static/" in (error.stack or "") else page.errors.append(str(error)))
+    decline_kernel(page)
     page.goto(f"http://127.0.0.1:{lab.port}/{where}/{path.name}?token={TOKEN}", wait_until="domcontentloaded")
     pictures(page)
     return page
+
+
+def decline_kernel(page: Any) -> None:
+    """Say that no kernel is wanted, whenever that is asked."""
+    asked = page.locator(".jp-Dialog")
+    page.add_locator_handler(asked, asked.locator("button.jp-mod-reject").first.click)
 
 
 def pictures(page: Any) -> None:
@@ -128,6 +135,7 @@ def a_driven_view(view: View, told: dict[str, Any]) -> None:
         """root => [...root.querySelectorAll('.uo-box.uo-b4')].some(
             e => e.checkVisibility() && getComputedStyle(e, '::after').borderTopWidth === '2px')"""
     )
+    view.all_chips()
     view.chip("table").click()
     assert view.box(6).count() == 0
     view.chip("table").click()
@@ -186,11 +194,13 @@ def test_with_a_kernel_that_died(view_lab: Lab, chromium_path: str, told: dict[s
         cells.ended(1)
         View(cells.page).ready()
         cells.save()
+        decline_kernel(cells.page)
         cells.run(2)
         a_driven_view(View(cells.page), told)
         trust(view_lab, cells.path)
         end_kernels(view_lab)
         again = open_notebook(context, view_lab, cells.path.name).page
+        decline_kernel(again)
         pictures(again)
         a_driven_view(View(again), told)
         assert "Error displaying widget" not in again.locator("body").inner_text()

@@ -53,6 +53,12 @@ class View:
     def chip(self, name: str) -> Any:
         return self.root.get_by_role("button", name=re.compile(rf"^{re.escape(name)}, \d"))
 
+    def all_chips(self) -> None:
+        """Unfold the labels that do not fit."""
+        rest = self.root.locator(".uo-chips .uo-rest")
+        if rest.is_visible():
+            rest.click()
+
     def tab(self, name: str) -> Any:
         return self.root.get_by_role("tab", name=name)
 
