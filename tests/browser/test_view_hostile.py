@@ -9,6 +9,7 @@ import drawn
 import hostile
 import pytest
 from cells import Cells, trust
+from harmless import without_script
 from lab import TOKEN, Lab, browser, kernelspec
 from pace import Paced
 from view_kit import View
@@ -86,10 +87,10 @@ def test_stored_and_exported(cut: Any, document: Document, tmp_path: Path) -> No
 def test_without_its_script(chromium_path: str, document: Document, tmp_path: Path) -> None:
     """The twin alone, where no script may run."""
     stored = tmp_path / "twin.html"
-    stored.write_text(f"<meta charset=utf-8><body>{document._repr_mimebundle_()['text/html']}", encoding="utf-8")
+    html = without_script(document._repr_mimebundle_()["text/html"])
+    stored.write_text(f"<meta charset=utf-8><body>{html}", encoding="utf-8")
     with browser(chromium_path, offline=True) as context:
         page = context.new_page()
-        page.add_init_script("Object.defineProperty(document, 'currentScript', {get: () => null})")
         wire = hostile.Wire(page, "file://")
         page.goto(stored.as_uri(), wait_until="load")
         root = View(page).root
