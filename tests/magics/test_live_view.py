@@ -190,7 +190,7 @@ def test_what_is_told_since_a_key_leads_to_the_same_page() -> None:
     blocks: list[Block] = [Block("text", "", (100, 10, 900, 40))]
     reading, whole = ReadingPage(Page(1, 1, "a", (9, 9), ())), ReadingPage(Page(1, 1, "a", (9, 9), ()))
     key: dict[str, Any] = {}
-    for _ in range(200):
+    for _ in range(70):
         if chance.random() < 0.2:
             blocks.append(Block(chance.choice(["text", "title", "table"]), "", (100, 10, 900, 10 + len(blocks) * 9)))
         last = blocks[-1]
@@ -257,21 +257,21 @@ def test_a_thousand_pages_stay_within_bounds(
     monkeypatch: pytest.MonkeyPatch, cell: Cell, page: Callable[..., Page]
 ) -> None:
     sent: list[int] = []
-    monkeypatch.setattr(live_feed, "_ALL_BYTES", 600_000)
+    monkeypatch.setattr(live_feed, "_ALL_BYTES", 300_000)
     cell.tick([], [page(1, 1)], total=1000)
     # The thread that pushes goes by the real clock, which is not what is tested here.
     cell.live._view._feed._over = SimpleNamespace(wait=lambda _seconds: None, is_set=lambda: False)
     pages = [page(n) for n in range(1, 1001)]
-    for step in range(1000):
+    for step in range(0, 1000, 3):
         cell.tick(pages[:step], pages[step : step + 8], total=1000, seconds=0.5)
         sent.append(sum(cell.line.sizes))
     comms.wait_for(lambda: not cell.live._view._feed._pushing, "the pushes to end")
     pushed = [size for size in cell.line.sizes if size > 5_000]
     assert max(cell.line.sizes) < 200_000
-    assert len(pushed) > 100
+    assert len(pushed) > 50
     per_second = (sent[-1] - sent[len(sent) // 2]) / (len(sent) / 2 * 0.5)
     assert per_second < 250_000, per_second
-    assert cell.live._view._feed._pushed <= 600_000 + 120_000
+    assert cell.live._view._feed._pushed <= 300_000 + 120_000
     assert len(cell.live._view._feed._streams) <= 8
     assert len(cell.get("status")) == 1000
 
