@@ -93,6 +93,13 @@ class Lab:
         self.log.close()
 
 
+_READY = """() => {
+    const shown = window.jupyterapp.shell.currentWidget;
+    return shown?.context?.isReady && shown.sessionContext?.kernelDisplayStatus === 'idle'
+        && document.querySelectorAll('.jp-Cell').length === shown.content?.widgets?.length;
+}"""
+
+
 class Notebook:
     """One notebook open in the browser."""
 
@@ -107,11 +114,14 @@ class Notebook:
                 # Opened before the server has told its kernels, Lab asks which one.
                 self.page.locator(".jp-Dialog .jp-mod-accept").click()
             with contextlib.suppress(StillNothing):
-                # Right after opening, the notebook may not be the current one yet, and the command then does nothing.
+                # Right after opening, the notebook may not be the current one yet, hold none of its cells, or have no
+                # kernel; the command then does nothing, or runs the first cell alone.
+                self.page.wait_for_function(_READY, timeout=6000)
                 self.page.locator(".jp-Cell").first.click(timeout=3000)
                 self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
                 self.page.wait_for_function(
-                    "() => [...document.querySelectorAll('.jp-InputPrompt')].some(e => /[*\\d]/.test(e.textContent))",
+                    """() => [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].every(
+                        e => /[*\\d]/.test(e.textContent))""",
                     timeout=3000,
                 )
                 break
