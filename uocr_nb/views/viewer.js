@@ -2659,6 +2659,7 @@ function living(ui) {
     const on = source.running && !source.gone;
     if (running && !on) ended();
     if (!running && on) {
+      tell("");
       stopping = false;
       words = "";
     }
@@ -2890,7 +2891,6 @@ function living(ui) {
   }
 
   function ended() {
-    tell("");
     stopping = false;
     words = "";
     // Better pictures than those that were pushed can be had now.
