@@ -2920,6 +2920,7 @@ function living(ui) {
       if (seen === state.page) return;
       seen = state.page;
       if (!source.running) ui.still = false;
+      if (!source.gone) tell("");
       leave();
       if (source.running && !source.gone) source.send({ kind: "look", p: state.page });
     },
