@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lab import Lab, browser, kernelspec, open_notebook, wait_until
+from view_kit import View
 
 from uocr_nb.demo import quickstart
 
@@ -27,19 +28,18 @@ WHOLE = """() => {
     const roots = [...document.querySelectorAll('.uo-root')];
     const first = roots[0];
     if (!first) return null;
-    const paper = first.querySelector('.uo-paper img');
-    const box = first.querySelector('.uo-box');
+    // Where the script runs, the twin is there too, but hidden.
+    const shown = (e, what) => [...e.querySelectorAll(what)].filter(one => one.checkVisibility());
+    const [paper] = shown(first, '.uo-paper img'), [box] = shown(first, '.uo-box');
     const inside = box && paper ? (() => {
         const a = box.getBoundingClientRect(), b = paper.getBoundingClientRect();
         return a.left >= b.left - 6 && a.right <= b.right + 6 && a.top >= b.top - 6 && a.bottom <= b.bottom + 6;
     })() : false;
-    const pane = first.querySelector('.uo-pane');
     return {
         roots: roots.length,
-        boxes: first.querySelectorAll('.uo-box').length,
+        boxes: shown(first, '.uo-box').length,
         inside,
         picture: paper ? paper.naturalWidth : 0,
-        beside: pane && paper ? pane.getBoundingClientRect().left >= paper.getBoundingClientRect().left : false,
         text: first.textContent,
         tables: roots.reduce((n, root) => n + root.querySelectorAll('table').length, 0),
         spans: roots.reduce((n, root) => n + root.querySelectorAll('[rowspan], [colspan]').length, 0),
@@ -82,37 +82,15 @@ def executed(lab: Lab, chromium_path: str) -> Path:
         check_whole(opened.page.evaluate(WHOLE))
         for theme in ("JupyterLab Light", "JupyterLab Dark"):
             opened.theme(theme)
-            opened.page.evaluate("() => document.querySelector('.uo-root').scrollIntoView()")
+            view = View(opened.page).ready()
+            view.root.scroll_into_view_if_needed()
             opened.page.screenshot(path=SHOTS / f"quickstart-{theme.split()[-1].lower()}.png")
-            ratios = opened.page.evaluate(CONTRAST)
-            assert min(ratios) >= 4.5, f"{theme}: text with a contrast of {min(ratios):.1f}"
+            ratio, faintest = view.contrasts()[0]
+            assert ratio >= 4.5, f"{theme}: a contrast of {ratio:.1f}: {faintest}"
         opened.theme("JupyterLab Light")
         opened.save()
         wait_until(lambda: "uo-root" in path.read_text(encoding="utf-8"), 30, "the notebook to be saved")
     return path
-
-
-# Contrast of the text in the rows with the ground that is really behind it.
-CONTRAST = """() => {
-    const parse = s => (s.match(/[\\d.]+/g) || []).map(Number);
-    const share = v => v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
-    const lum = c => { const f = c.slice(0, 3).map(share);
-        return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
-    const ground = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
-        if (c.length === 3 || (c.length === 4 && c[3] === 1)) return c; } return [255, 255, 255]; };
-    const out = [];
-    for (const e of document.querySelector('.uo-root').querySelectorAll('.uo-pane *, .uo-head *, .uo-summary *')) {
-        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
-        if (!e.getClientRects().length) continue;
-        let alpha = 1;
-        for (let p = e; p && !p.matches(".uo-root"); p = p.parentElement) alpha *= getComputedStyle(p).opacity;
-        const back = ground(e), raw = parse(getComputedStyle(e).color), own = (raw.length === 4 ? raw[3] : 1) * alpha;
-        const ink = raw.slice(0, 3).map((v, i) => v * own + back[i] * (1 - own));
-        const a = lum(ink), b = lum(back);
-        out.push((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
-    }
-    return out;
-}"""
 
 
 def test_quickstart_runs_top_to_bottom_in_lab(executed: Path) -> None:
