@@ -492,6 +492,7 @@ function mount(root, source) {
   };
   const { state, hooks } = ui;
   let turning = 0; // a page that comes late must not replace one that was asked for after it
+  let aim = 1; // the page that was asked for last: a key that is held counts from it, not from what has arrived
 
   const ask = (name, ...given) => hooks.map((hook) => hook[name]?.(ui, ...given)).filter((answer) => answer !== undefined && answer !== null);
 
@@ -503,8 +504,8 @@ function mount(root, source) {
     el.name = make("span", { class: "uo-name", dir: "auto" });
     el.page = make("input", { type: "text", inputmode: "numeric", "aria-label": "Page", onchange: () => jump(el.page.value), onkeydown: (event) => event.key === "Enter" && jump(el.page.value) });
     el.of = make("span");
-    el.before = button("", () => go(state.page - 1), { shape: "left", title: "Previous page" });
-    el.after = button("", () => go(state.page + 1), { shape: "right", title: "Next page" });
+    el.before = button("", () => go(aim - 1), { shape: "left", title: "Previous page" });
+    el.after = button("", () => go(aim + 1), { shape: "right", title: "Next page" });
     el.pager = make("span", { class: "uo-pager" }, el.before, el.page, el.of, el.after);
     el.status = make("span", { class: "uo-pill" });
     el.query = make("input", { type: "text", spellcheck: "false", autocomplete: "off", oninput: () => search(el.query.value), onkeydown: searchKey });
@@ -656,6 +657,7 @@ function mount(root, source) {
   async function go(p, { select: chosen = null, focus = false } = {}) {
     if (!(p >= 1 && p <= ui.doc.total)) return;
     turning += 1;
+    aim = p;
     const mine = turning;
     const node = await source.load(p);
     if (mine !== turning) return;
@@ -1348,7 +1350,7 @@ function mount(root, source) {
   function nextOf(wanted, by = 1) {
     const all = ui.doc.total;
     for (let i = 1; i <= all; i += 1) {
-      const p = ((state.page - 1 + by * i + all * i) % all) + 1;
+      const p = ((aim - 1 + by * i + all * i) % all) + 1;
       if (typeof wanted === "function" ? wanted(letter(p)) : letter(p) === wanted) return go(p);
     }
     return say("There is no such page.");
@@ -1464,8 +1466,8 @@ function mount(root, source) {
     ArrowLeft: () => move(-1),
     Home: () => move(-Infinity),
     End: () => move(Infinity),
-    "[": () => go(state.page - 1, { focus: true }),
-    "]": () => go(state.page + 1, { focus: true }),
+    "[": () => go(aim - 1, { focus: true }),
+    "]": () => go(aim + 1, { focus: true }),
     "{": () => nextOf((l) => !"orw".includes(l), -1),
     "}": () => nextOf((l) => !"orw".includes(l)),
     "/": openSearch,
@@ -1553,6 +1555,9 @@ function mount(root, source) {
     if (!ui.root) return;
     delete ui.root.dataset.on;
     delete ui.root.dataset.lmSuppressShortcuts;
+    delete ui.root.dataset.links;
+    ui.root.removeEventListener("click", linked);
+    for (const node of ui.root.querySelectorAll("[data-folded]")) delete node.dataset.folded;
     for (const node of ui.root.querySelectorAll(".uo-twin")) node.classList.remove("uo-twin");
     ui.root.querySelector(".uo-unfold")?.remove();
   }
