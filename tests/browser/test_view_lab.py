@@ -12,7 +12,6 @@ from view_kit import THEMES, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from lab import Lab
 
@@ -206,18 +205,83 @@ def test_light_dark_and_everybody(opened: Cells, view: View) -> None:
 
 
 LONG = """
-import uocr_nb as uocr
+import json, uocr_nb as uocr
 doc = uocr.load("long.json")
 print(len(doc))
 """
-LONG_VIEW = "v = doc.view()\nv"
-STATE = """
-print(sum(len(repr(value)) for value in view_state(v).values()))
+LONG_VIEW = "view = doc.view()"
+LONG_STATE = """
+state = view._desk.line._widget.get_state()
+script = len(state.pop("_esm"))
+print(json.dumps({"script": script, "state": sum(len(json.dumps(value, default=str)) for value in state.values())}))
 """
+# From the moment the notebook hears of the output to the frame in which the first page is on the screen.
+FIRST_PAINT = """() => new Promise(done => {
+    const at = {};
+    const look = () => {
+        const root = document.querySelectorAll('.jp-Cell')[2].querySelector('.uo-root');
+        if (root) at.root ??= performance.now();
+        const image = root && [...root.querySelectorAll('.uo-chrome .uo-image')].find(e => e.naturalWidth);
+        if (image) requestAnimationFrame(() => done(performance.now() - at.root));
+        else requestAnimationFrame(look);
+    };
+    look();
+})"""
 
 
 @pytest.fixture(scope="module")
-def long_path(view_lab: Lab) -> Path:
+def long_view(view_lab: Lab, window: Any) -> Iterator[tuple[Cells, float]]:
+    """A notebook that shows 300 pages, and how long it took to the first one, in ms."""
     folder = view_lab.folder / "papers-long"
     folder.mkdir(exist_ok=True)
-    return drawn.save(drawn.long(folder), view_lab.folder / "long.json")
+    drawn.save(drawn.long(folder), view_lab.folder / "long.json")
+    cells = Cells(window, view_lab, "view-long", [LONG, LONG_VIEW, LONG_STATE])
+    cells.run(1)
+    assert "300" in cells.ended(1, 120)
+    cells.page.evaluate(f"() => {{ window.painted = ({FIRST_PAINT})(); }}")
+    cells.run(2)
+    painted = float(cells.page.evaluate("() => window.painted"))
+    cells.ended(2)
+    yield cells, painted
+    assert not cells.errors
+    cells.page.close()
+
+
+def test_three_hundred_pages(long_view: tuple[Cells, float]) -> None:
+    cells, painted = long_view
+    view = View(cells.page, cells.cell(2)).ready()
+    cells.run(3)
+    cells.ended(3)
+    size = json.loads(cells.cell(3).locator(".jp-OutputArea-output").first.inner_text())
+    print(f"300 pages: first paint {painted:.0f} ms, state {size['state']:,} bytes beside {size['script']:,} of script")
+    assert painted < 1000
+    assert size["state"] + size["script"] < 300_000
+    # The film holds what is in sight, and a little more.
+    assert view.root.locator(".uo-film [data-t]").count() < 60
+    view.root.get_by_role("textbox", name="Page", exact=True).fill("250")
+    view.key("Enter")
+    chapter = """(root, n) => [...root.querySelectorAll(".uo-row.uo-b1")].some(
+        e => e.checkVisibility() && e.textContent.includes(`Chapter ${n}`))"""
+    view.until(chapter, 250)
+    film = view.place(view.root.locator(".uo-film"))
+    thumb = view.place(view.thumb(250))
+    assert film["x"] <= thumb["x"] <= film["x"] + film["width"]
+    view.until("root => root.querySelector('.uo-film [data-t=\"250\"] img')?.naturalWidth > 20")
+    view.box(1).focus()
+    for n in range(251, 261):
+        view.key("]")
+        view.until("(root, n) => root.querySelector('.uo-pager input').value === String(n)", n)
+        view.until(chapter, n)
+    view.key("}")
+    view.until(chapter, 300)
+    view.search.fill("needle")
+    view.until("root => root.querySelector('mark')?.textContent === 'needle'")
+    assert view.root.locator(".uo-pager input").input_value() == "250"
+    assert view.root.locator(".uo-found").inner_text() == "1 of 1"
+    # Fast keys: it ends at the page that was asked for last.
+    view.key("Escape")
+    view.box(1).focus()
+    for _ in range(20):
+        view.key("[")
+    view.until(chapter, 230)
+    view.until("root => root.querySelector('.uo-pager input').value === '230'")

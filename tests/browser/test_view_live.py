@@ -145,7 +145,7 @@ def while_others_are_read(reading: Cells, view: View, engine: Paced) -> list[flo
     engine.gate(1).open()
     is_done(view, 1)
     heights = [height(view)]
-    view.until("root => root.querySelector('.uo-run').textContent.includes('1 of 6')")
+    view.until("root => root.querySelector('.uo-run')?.textContent.includes('1 of 6')")
     assert reading.runs(3)
     view.thumb(1).click()
     words(view, 2, "Body of page 1: a sentence that is long enough to be seen growing.")

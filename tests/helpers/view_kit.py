@@ -28,7 +28,7 @@ class View:
 
     def ready(self, seconds: float = 30) -> View:
         """Wait until the script drives it."""
-        self.root.locator("[role=tablist]").first.wait_for(timeout=seconds * 1000)
+        self.root.locator(".uo-chrome").first.wait_for(timeout=seconds * 1000)
         self.root.locator(".uo-mat > *").first.wait_for(timeout=seconds * 1000)
         return self
 
