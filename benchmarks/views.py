@@ -9,7 +9,6 @@ Each line is the median over the pages.
 from __future__ import annotations
 
 import argparse
-import io
 import statistics
 import tempfile
 import time
@@ -28,7 +27,7 @@ from uocr_nb.reading.progress import Progress
 from uocr_nb.sources import Renderer, RenderSpec, resolve
 from uocr_nb.views.live_html import live_html
 from uocr_nb.views.mime import page_bundle
-from uocr_nb.views.overlay import page_figure
+from uocr_nb.views.overlay import page_figure, shown_png
 from uocr_nb.views.page_html import document_html
 
 if TYPE_CHECKING:
@@ -91,13 +90,7 @@ def stream(raw: str) -> None:
 
 def png(page: Page) -> bytes:
     """The figure with its boxes, as a notebook keeps it."""
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - 0.6 s to import, not part of a page
-
-    figure = page_figure(page)
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    plt.close(figure)
-    return file.getvalue()
+    return shown_png(page_figure(page))
 
 
 def main() -> None:
