@@ -40,6 +40,9 @@ _SHARE = 20
 _STILL = 5.0
 """Seconds after which the clock of a reading moves on although nothing has arrived."""
 
+_SELDOM = 30.0
+"""The same where a view shows it: what a notebook saved in the middle of a long page says is not much older."""
+
 
 class LiveDocument:
     """The output of one ``%uocr`` cell.
@@ -89,7 +92,8 @@ class LiveDocument:
         now = time.monotonic()
         # What a view draws by itself is no reason to draw the output anew, which puts another one in its place.
         same = state[:2] == self._drawn[:2] if self._driven else state == self._drawn
-        if now < self._not_before or progress.finished or (same and now < self._drawn_at + _STILL):
+        still = _SELDOM if self._view is not None and self._view.heard else _STILL
+        if now < self._not_before or progress.finished or (same and now < self._drawn_at + still):
             return
         # Forms without a picture of the page have nothing to show before the end but the line.
         with_pages = self._show in ("auto", "view")

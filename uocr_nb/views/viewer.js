@@ -938,7 +938,8 @@ function mount(root, source) {
       return;
     }
     const notes = node.querySelector(":scope > .uo-notes")?.cloneNode(true);
-    el.text.replaceChildren(...(notes ? [notes] : []), ...ui.current.parts);
+    const none = ui.doc?.status?.[state.page - 1] === "r" && !ui.current.parts.length && make("div", { class: "uo-say uo-none", style: "padding-left:14px" }, "Nothing of this page has come yet.");
+    el.text.replaceChildren(...(notes ? [notes] : []), ...(none ? [none] : []), ...ui.current.parts);
     filter();
     for (const [n, row] of rows) row.classList.toggle("uo-sel", n === state.selected);
   }
@@ -1144,6 +1145,23 @@ function mount(root, source) {
     film();
   }
 
+  // What has come or changed since may hold it too; nobody is taken elsewhere for that.
+  let counting = 0;
+  function recount() {
+    clearTimeout(counting);
+    const mine = asked;
+    counting = setTimeout(async () => {
+      const wanted = fold(state.query.trim());
+      const hits = wanted ? (await source.find(wanted)) || {} : null;
+      if (!hits || mine !== asked) return;
+      const here = Math.max(0, state.hit - before(state.page));
+      state.hits = hits;
+      state.hit = Math.max(0, Math.min(before(state.page) + here, total() - 1));
+      found(false);
+      film();
+    }, 300);
+  }
+
   const before = (page) => Object.entries(state.hits).reduce((sum, [p, count]) => sum + (Number(p) < page ? count : 0), 0);
   const total = () => Object.values(state.hits).reduce((sum, count) => sum + count, 0);
 
@@ -1175,7 +1193,7 @@ function mount(root, source) {
     found();
   }
 
-  function found() {
+  function found(moved = true) {
     const count = total();
     const wanted = state.query.trim();
     el.found.textContent = !wanted ? "" : count ? `${number(state.hit + 1)} of ${number(count)}` : "not found";
@@ -1189,6 +1207,7 @@ function mount(root, source) {
     all.forEach((mark, i) => mark.classList.toggle("uo-now", i === at));
     const strikesHere = [...el.mat.querySelectorAll(".uo-strike")];
     strikesHere.forEach((strike) => strike.classList.toggle("uo-now", Number(strike.dataset.i) === at));
+    if (!moved) return;
     const now = all[at];
     // A hit in what is filtered out is shown, with all the rest.
     if (now?.closest(".uo-off")) showAll();
@@ -1562,7 +1581,7 @@ function mount(root, source) {
     ui.root.querySelector(".uo-unfold")?.remove();
   }
 
-  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
+  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, recount, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
   build();
   for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
@@ -2753,6 +2772,7 @@ function living(ui) {
     if (!doc?.total || (doc.status === ui.doc?.status && JSON.stringify(doc) === JSON.stringify(ui.doc))) return;
     const before = ui.doc?.status[state.page - 1];
     ui.update(doc);
+    ui.recount();
     const now = doc.status[state.page - 1];
     if (!ui.current.p) ui.go(startPage());
     else if (before !== now && !(now === "r" && !source.growing.has(state.page))) {
@@ -2871,7 +2891,10 @@ function living(ui) {
     } else {
       ui.current.parts.push(made);
       made.classList.toggle("uo-off", state.off.has(made.dataset.k));
-      if (shown()) el.text.append(made);
+      if (shown()) {
+        el.text.querySelector(":scope > .uo-none")?.remove();
+        el.text.append(made);
+      }
       fresh = true;
     }
     other = true;
@@ -2948,6 +2971,7 @@ function living(ui) {
   };
   source.onpage = (p, isNew) => {
     source.onthumb(p);
+    if (isNew && source.running) ui.recount();
     if (isNew && p === state.page && ui.current.p === p) ui.refresh();
   };
   source.onheard = () => {
@@ -2979,6 +3003,7 @@ function living(ui) {
     changed: ({ ps }) => {
       source.forget(ps);
       facts();
+      ui.recount();
       if (ps.includes(state.page)) ui.refresh();
     },
     selected: ({ p, n }) => {
@@ -2994,23 +3019,33 @@ function holding(ui) {
   const { chrome } = ui;
   const scrolls = new Map();
   let held = null;
+  let marked = null;
   const scrolled = (event) => chrome.isConnected && scrolls.set(event.target, [event.target.scrollLeft, event.target.scrollTop]);
   chrome.addEventListener("scroll", scrolled, true);
   chrome.addEventListener("focusin", (event) => (held = event.target));
   chrome.addEventListener("focusout", () => queueMicrotask(() => chrome.isConnected && !chrome.contains(document.activeElement) && (held = null)));
-  return () => {
+  const marking = () => {
+    const { anchorNode, anchorOffset, focusNode, focusOffset, isCollapsed } = getSelection();
+    if (!chrome.isConnected) return;
+    marked = !isCollapsed && chrome.contains(anchorNode) && chrome.contains(focusNode) ? [anchorNode, anchorOffset, focusNode, focusOffset] : null;
+  };
+  document.addEventListener("selectionchange", marking);
+  const restore = () => {
     for (const [pane, [left, top]] of scrolls) if (chrome.contains(pane)) pane.scrollTo(left, top);
     const at = document.activeElement;
     const free = !at || at === document.body || at.contains(chrome);
     if (held?.isConnected && chrome.contains(held) && free) held.focus({ preventScroll: true });
+    // Text that was marked to be copied.
+    if (marked && chrome.contains(marked[0]) && chrome.contains(marked[2]) && getSelection().isCollapsed) getSelection().setBaseAndExtent(...marked);
   };
+  return { restore, end: () => document.removeEventListener("selectionchange", marking) };
 }
 
 function initialize({ model }) {
   const uid = model.get("uid");
   const source = new ModelSource(model);
   let ui = null;
-  let restore = () => {};
+  let held = null;
   let closed = false;
   window.uocrViews ||= new Map();
   for (const [old, one] of window.uocrViews) if (one.source.gone && !one.root?.isConnected) window.uocrViews.delete(old);
@@ -3031,13 +3066,13 @@ function initialize({ model }) {
     const at = stored && { ...stored.state };
     stored?.destroy();
     ui = mount(root, source);
-    restore = holding(ui);
+    held = holding(ui);
     const attached = ui.attach;
     ui.attach = (to) => {
       if (to.uocr && to.uocr !== ui) to.uocr.destroy();
       source.root = to;
       attached(to);
-      restore();
+      held.restore();
     };
     window.uocrViews.set(uid, ui);
     ui.attach(root);
@@ -3108,6 +3143,7 @@ function initialize({ model }) {
   return () => {
     closed = true;
     source.lose(CLOSED);
+    held?.end();
     clearInterval(beat);
     watch.disconnect();
     kernel?.statusChanged?.disconnect?.(onStatus);
