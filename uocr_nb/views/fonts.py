@@ -172,9 +172,11 @@ def _has(family: str, weight: str, wanted: Iterable[str]) -> set[str]:
         return set()
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415 - heavy
 
+    # A collection holds several fonts; matplotlib knows of others than the first from 3.11 on.
     index = getattr(file, "face_index", 0)
+    which: dict[str, Any] = {"face_index": index} if index else {}
     try:
-        font = FT2Font(str(file), **({"face_index": index} if index else {}))
+        font = FT2Font(str(file), **which)
         return {char for char in wanted if font.get_char_index(ord(char))} if font.scalable else set()
     except (OSError, RuntimeError):
         return set()
