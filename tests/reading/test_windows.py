@@ -162,3 +162,15 @@ def test_marks_with_nothing_behind_are_no_pages() -> None:
     assert pages_opened(parse_answer(page * 3), 2) == 3
     assert pages_opened(parse_answer(page + "<PAGE>\n"), 2) == 2, "the second page is empty, and in its place"
     assert pages_opened(parse_answer(page), 2) == 1
+
+
+def test_of_an_answer_that_goes_on_no_half_mark_is_shown() -> None:
+    from pace import ANSWER
+
+    from uocr_nb.reading.asking import _unfinished
+
+    answer = ANSWER.format(n=1)
+    for end in range(len(answer) + 1):
+        blocks = _unfinished(answer[:end])[0].blocks
+        assert not [block for block in blocks if "<|" in block.text or block.text.endswith(("<", "<t", "</t"))], end
+    assert blocks[2].text.endswith("</table>")

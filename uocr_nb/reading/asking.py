@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from uocr_nb.document.grammar import parse_answer
+from uocr_nb.document.grammar import AnswerParser, ParsedPage
 from uocr_nb.document.model import Page, Status, Try
 from uocr_nb.reading.pages import better
 from uocr_nb.reading.plan import spec_of
@@ -36,6 +37,8 @@ LOST_TRIES = 3
 
 SHRUNK_SIDE = 2048
 """Long side in pixels of a page image that is sent once more because the first was refused as too large."""
+
+_HALF_TAG = re.compile(r"<[^<>]{0,200}\Z")
 
 _LEAST_TOKENS = 256
 _PROMPT_ROOM = 3_300
@@ -148,7 +151,7 @@ class Window:
     def so_far(self, spec: RenderSpec) -> list[Page]:
         """The pages of this window with the blocks that have arrived."""
         # A copy first: the background loop goes on adding to it.
-        parsed = parse_answer("".join(list(self.parts)))
+        parsed = _unfinished("".join(list(self.parts)))
         return [
             Page(
                 item.position,
@@ -164,6 +167,18 @@ class Window:
             )
             for item, image, part in zip(self.items, self.images, parsed, strict=False)
         ]
+
+
+def _unfinished(text: str) -> list[ParsedPage]:
+    """The pages of an answer that goes on; the half of a mark or tag at its end is not shown as text."""
+    parser = AnswerParser()
+    parser.feed(text)
+    pages = parser.pages or parser.finish()
+    last = pages[-1].blocks[-1:]
+    if not last or last[0].label != "table":
+        return pages
+    whole = replace(last[0], text=_HALF_TAG.sub("", last[0].text))
+    return [*pages[:-1], replace(pages[-1], blocks=(*pages[-1].blocks[:-1], whole))]
 
 
 def recorded(page: Page, change: Again | None = None, options: Options | None = None, *, kept: bool) -> tuple[Try, ...]:
