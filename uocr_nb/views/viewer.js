@@ -176,6 +176,8 @@ const STYLE = `
   .uo-right>.uo-fade{position:absolute;right:14px;bottom:0;left:0;height:36px;pointer-events:none;background:linear-gradient(transparent,var(--uo-ground))}
   .uo-text .uo-row{position:relative;margin:0!important;padding:4px 12px 4px 57px!important;border-left:2px solid transparent;cursor:default;background-color:transparent!important;transition:background-color .12s}
   .uo-text .uo-row>.uo-no{left:0!important;top:4px!important;width:46px!important;line-height:19px!important;color:var(--uo-soft);font:400 11px/19px var(--jp-code-font-family,ui-monospace,monospace)!important;opacity:1!important}
+  .uo-text .uo-row+.uo-row[data-f=title]{padding-top:12px!important}
+  .uo-text .uo-row+.uo-row[data-f=title]>.uo-no{top:12px!important}
   .uo-no b{font-weight:600;color:var(--c)}
   .uo-text .uo-row>.uo-text{border:0!important;padding:0!important;overflow:visible;font-family:inherit;min-height:19px!important}
   .uo-row:not([style])>.uo-no{position:absolute;text-align:right}
@@ -196,6 +198,7 @@ const STYLE = `
   .uo-text .uo-cut{margin:10px 12px 8px 57px!important;color:var(--uo-warn);border-top-color:var(--uo-warn)!important}
   .uo-text .uo-notes{padding:2px 14px 6px!important;border-bottom:1px solid var(--uo-hair)!important;color:var(--uo-soft);font-size:12px}
   .uo-say{padding:4px 12px 4px 57px;color:var(--uo-soft)}
+  .uo-text>div.uo-say{padding-left:14px}
   .uo-flat{margin:0;padding:4px 14px;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;background:none;border:0;color:inherit;unicode-bidi:plaintext}
   .uo-flat.uo-mono{font:400 11px/17px var(--jp-code-font-family,ui-monospace,monospace)}
   .uo-flat+.uo-flat{padding-top:10px}
@@ -230,7 +233,7 @@ const STYLE = `
   .uo-sheet-keys{inset:48px 16px auto;max-width:560px;max-height:calc(100% - 64px);margin:0 auto;padding:12px 16px 14px;overflow:auto}
   .uo-sheet-keys h2{display:flex;align-items:center;justify-content:space-between;font-size:13px;line-height:20px;font-weight:600;margin:0 0 6px;padding:0;border:0}
   .uo-sheet-keys dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px;margin:0}
-  .uo-sheet-keys dt{font-weight:400;margin:0;padding:0}.uo-sheet-keys dd{margin:0;padding:0;color:var(--uo-soft)}
+  .uo-sheet-keys dt{white-space:nowrap;font-weight:400;margin:0;padding:0}.uo-sheet-keys dd{margin:0;padding:0;color:var(--uo-soft)}
   .uo-turn svg,svg.uo-turn{animation:uo-turn 1.1s linear infinite}
 }
 .uo-chrome[data-dark] .uo-mat .uo-image{filter:brightness(.93)}
@@ -1579,6 +1582,7 @@ function mount(root, source) {
     for (const node of ui.root.querySelectorAll("[data-folded]")) delete node.dataset.folded;
     for (const node of ui.root.querySelectorAll(".uo-twin")) node.classList.remove("uo-twin");
     ui.root.querySelector(".uo-unfold")?.remove();
+    delete ui.root.querySelector(":scope > .uo-summary")?.dataset.folded;
   }
 
   Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, recount, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
@@ -2217,7 +2221,7 @@ function editing(ui) {
     menu: () => {
       if (!can()) return [];
       const edit = state.selected ? [{ label: `Edit block ${state.selected}`, work: () => open(state.selected) }] : [];
-      return ["-", ...edit, { label: "Undo the last edit", work: () => turn("undo") }, { label: "Redo", work: () => turn("redo") }];
+      return ["-", ...edit, ...(ui.doc.edits ? [{ label: "Undo the last edit", work: () => turn("undo") }] : []), { label: "Redo", work: () => turn("redo") }];
     },
     page: () => {
       if (draft && draft.p === state.page) install(false);
