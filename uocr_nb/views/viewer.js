@@ -1582,7 +1582,6 @@ function mount(root, source) {
     for (const node of ui.root.querySelectorAll("[data-folded]")) delete node.dataset.folded;
     for (const node of ui.root.querySelectorAll(".uo-twin")) node.classList.remove("uo-twin");
     ui.root.querySelector(".uo-unfold")?.remove();
-    delete ui.root.querySelector(":scope > .uo-summary")?.dataset.folded;
   }
 
   Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, recount, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
