@@ -184,7 +184,7 @@ def _text(page: Page, rows: list[str]) -> str:
         words = f"{count(hidden, 'more block')}: "
         said.append(f'<div style="padding:0 0 0 73px">{second(words)}{code(f"doc.page({page.position}).blocks")}</div>')
     if not page.blocks:
-        said.append(f'<div style="{SECOND}">{_nothing(page)}</div>')
+        said.append(f'<div class="uo-say" style="{SECOND}">{_nothing(page)}</div>')
     if page.status in (Status.TRUNCATED, Status.LOOPING):
         said.append(_cut_line(page))
     return "".join(said)

@@ -29,7 +29,7 @@ def progress_parts(progress: Progress) -> list[str]:
     parts = [f"{progress.done:,} of {count(progress.total, 'page')}"]
     rate = progress.pages_per_second
     if rate is not None:
-        parts.append(f"{rate:.1f} pages/s" if rate >= 0.95 else f"{1 / rate:.1f} s a page")  # 1, rounded
+        parts.append(f"{rate:.1f} pages/s" if rate >= 0.95 else f"{1 / rate:.{int(rate > 0.1)}f} s a page")
     tokens = progress.tokens_per_second
     if tokens is not None and tokens >= _LEAST_TOKENS:
         parts.append(f"{tokens:,.0f} tokens/s")
