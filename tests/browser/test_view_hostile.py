@@ -102,6 +102,45 @@ def test_without_its_script(chromium_path: str, document: Document, tmp_path: Pa
         wire.check("the twin")
 
 
+def test_two_readings_side_by_side(cut: Any, document: Document, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    import uocr_nb as uocr
+
+    first, *rest = document.pages
+    other = uocr.Document([replace(first, blocks=first.blocks[1::2], raw=hostile.COVER), *rest], meta=document.meta)
+    stored = tmp_path / "compared.html"
+    html = uocr.compare(document, other, names=(hostile.MARKUP, hostile.ENDS))._repr_mimebundle_()["text/html"]
+    stored.write_text(f"<meta charset=utf-8><body style='margin:30px'><p>{'outside ' * 99}</p>{html}", encoding="utf-8")
+    page = cut.new_page()
+    wire = hostile.Wire(page, "file://")
+    page.goto(stored.as_uri(), wait_until="load")
+    view = View(page).ready()
+    wire.press(view.root)
+    for _ in range(12):
+        view.root.locator(".uo-chrome").press("n")
+        wire.check("compared")
+    page.close()
+
+
+def test_the_wire_notices(cut: Any) -> None:
+    """Unescaped, the same does come to life: else the tests above would prove nothing."""
+    page = cut.new_page()
+    for text, seen in ((hostile.MARKUP, "ran"), (hostile.COVER, "tracker"), (hostile.ATTRIBUTES, "onmouse|ran")):
+        wire = hostile.Wire(page)
+        page.goto("about:blank")
+        page.set_content(f'<p>outside</p><div class="uo-root" title="{text}\'">{text}</div>')
+        page.wait_for_function("() => document.readyState === 'complete'")
+        with pytest.raises(AssertionError, match=seen):
+            wire.check("live")
+    page.set_content(
+        "<div class=uo-root><b style='position:absolute;inset:0 0 -900px -900px'>over</b></div><p>outside</p>"
+    )
+    with pytest.raises(AssertionError, match="outside the view lies"):
+        hostile.Wire(page).check("over")
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def notebook(view_lab: Lab, window: Any, document: Document) -> Iterator[Cells]:
     drawn.save(document, view_lab.folder / "hostile.json")
@@ -193,12 +232,10 @@ def test_while_it_is_read(view_lab: Lab, window: Any) -> None:
             cells.ended(n)
         cells.run(3)
         view = View(cells.page, cells.cell(3)).ready()
-        for part in ("onerror", "</script>", "<td style", "press}", "data-doc", "label"):
+        for n, part in enumerate(("onerror", "\u2028", "rowspan=9999999", "press}", "data-doc", "|>label"), 1):
             running.upto(1, part)
             view.until(
-                "(root, n) => [...root.querySelectorAll('.uo-box')].filter(e => e.checkVisibility()).length >= n",
-                1 + ["onerror", "</script>", "<td style", "press}", "data-doc", "label"].index(part),
-                20,
+                "(root, n) => [...root.querySelectorAll('.uo-box')].filter(e => e.checkVisibility()).length >= n", n, 20
             )
             wire.check(f"read up to {part}")
         running.open_all()

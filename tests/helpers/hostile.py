@@ -143,7 +143,7 @@ _SEEN = """() => {
     const roots = [...document.querySelectorAll('.uo-root')];
     const alive = [];
     for (const root of roots) {
-        for (const e of root.querySelectorAll('*')) {
+        for (const e of [root, ...root.querySelectorAll('*')]) {
             const name = e.tagName.toLowerCase();
             for (const a of e.attributes) {
                 if (/^on/i.test(a.name)) alive.push(`${name} ${a.name}`);
