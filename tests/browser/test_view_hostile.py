@@ -133,6 +133,7 @@ def test_the_wire_notices(cut: Any) -> None:
         page.wait_for_function("() => document.readyState === 'complete'")
         with pytest.raises(AssertionError, match=seen):
             wire.check("live")
+    page.goto("about:blank")
     page.set_content(
         "<div class=uo-root><b style='position:absolute;inset:0 0 -900px -900px'>over</b></div><p>outside</p>"
     )
