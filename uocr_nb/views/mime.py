@@ -10,7 +10,7 @@ from uocr_nb.document.model import Block
 from uocr_nb.errors import UocrError
 from uocr_nb.markup.markdown import block_markdown, page_markdown
 from uocr_nb.views.live_html import live_html
-from uocr_nb.views.page_html import chosen_pages, document_html, page_html
+from uocr_nb.views.page_html import chosen_pages, document_html, page_html, view_html
 from uocr_nb.views.plain import document_plain, page_plain
 from uocr_nb.views.progress import progress_line
 from uocr_nb.views.words import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Document, Page
     from uocr_nb.reading.progress import Progress
 
-__all__ = ["document_bundle", "live_bundle", "page_bundle"]
+__all__ = ["document_bundle", "live_bundle", "page_bundle", "view_bundle"]
 
 _MOST_BAD = 20
 """Pages that are named one by one."""
@@ -84,10 +84,19 @@ def page_bundle(page: Page) -> dict[str, str]:
     }
 
 
-def _markdown(doc: Document) -> str:
+def view_bundle(doc: Document, position: int, *, uid: str) -> dict[str, str]:
+    """MIME type -> text of a full view: one page, and the name of what shows the others."""
+    return {
+        "text/html": view_html(doc, position, uid=uid),
+        "text/markdown": _markdown(doc, [page for page in doc.pages if page.position == position]),
+        "text/plain": document_plain(doc),
+    }
+
+
+def _markdown(doc: Document, carried: Sequence[Page] | None = None) -> str:
     """Markdown of the pages that a stored form carries; the others are named, and so are those that are not ok."""
     pages = doc.pages
-    shown = chosen_pages(pages)
+    shown = chosen_pages(pages) if carried is None else carried
     parts = [_markdown_summary(pages)] if len(pages) > 1 and not_ok(pages) else []
     parts += [_page_markdown(page) for page in shown]
     if len(shown) < len(pages):

@@ -134,7 +134,9 @@ def view_html(doc: Document, position: int, *, uid: str) -> str:
         return document_html(doc, uid=uid)
     page = pages[position - 1]
     summed = len(pages) > 1
-    parts = [summary_html(doc, pages, uid=uid, carried=[position])] if summed else []
+    # The view turns to any page, so each of them is a link.
+    carried = [page.position for page in pages]
+    parts = [summary_html(doc, pages, uid=uid, carried=carried)] if summed else []
     named = not summed or len({page.source for page in pages}) > 1
     head, place = page_head(page, len(pages), named=named), anchor(uid, position)
     parts.append(_page(page, head, limit=_room(1), place=place, edited=edits.blocks(position)))

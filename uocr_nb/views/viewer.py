@@ -17,7 +17,7 @@ from uocr_nb.reading import pipeline
 from uocr_nb.reading.progress import StopReading
 from uocr_nb.views.compare import compare as compared
 from uocr_nb.views.live_feed import LiveFeed
-from uocr_nb.views.page_html import view_html
+from uocr_nb.views.mime import view_bundle
 from uocr_nb.views.plain import document_plain
 from uocr_nb.views.stored_form import StoredForm
 from uocr_nb.views.view_desk import ViewDesk
@@ -245,8 +245,7 @@ def view(
     uid = uuid4().hex[:12]
 
     def draw() -> dict[str, str]:
-        shown = min(position, len(document))
-        return {"text/html": view_html(document, shown, uid=uid), "text/plain": document_plain(document)}
+        return view_bundle(document, min(position, len(document)), uid=uid)
 
     handle = display(draw(), raw=True, display_id=uid)
     made = View(document, uid, shell=shell)
