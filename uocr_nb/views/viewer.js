@@ -199,6 +199,7 @@ const STYLE = `
   .uo-text .uo-notes{padding:2px 14px 6px!important;border-bottom:1px solid var(--uo-hair)!important;color:var(--uo-soft);font-size:12px}
   .uo-say{padding:4px 12px 4px 57px;color:var(--uo-soft)}
   .uo-text>div.uo-say{padding-left:14px}
+  .uo-foot code{background:none!important;padding:0!important}
   .uo-flat{margin:0;padding:4px 14px;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;background:none;border:0;color:inherit;unicode-bidi:plaintext}
   .uo-flat.uo-mono{font:400 11px/17px var(--jp-code-font-family,ui-monospace,monospace)}
   .uo-flat+.uo-flat{padding-top:10px}
@@ -2040,8 +2041,11 @@ function editing(ui) {
     row.append(form);
     place(draft.n, draft.box);
     handles(draft.n, true);
-    if (fresh || typing) focusField(fresh);
-    ui.reveal(draft.n);
+    // Whoever writes elsewhere by now, such as in another view of the document, is left there.
+    const now = document.activeElement;
+    const away = !ui.chrome.contains(now) && now?.closest(".uo-root,input,textarea,[contenteditable=true]");
+    if (fresh || (typing && !away)) focusField(fresh);
+    if (!away) ui.reveal(draft.n);
   }
 
   function focusField(toEnd) {
