@@ -164,6 +164,8 @@ def test_an_edit_is_kept_undone_and_done_again_in_both_views(opened: Cells, view
     view.key("e")
     field = view.root.locator("textarea:visible").first
     assert field.input_value() == "5.3. Subcategory study"
+    assert view.axe() == []
+    assert [what for ratio, what in view.contrasts() if ratio < 4.5] == []
     field.fill("5.3. Corrected study")
     view.key("Control+Enter")
     for one in (view, other):

@@ -140,6 +140,19 @@ def test_boxes_and_text_grow_while_the_cell_runs(reading: Cells, engine: Paced) 
     assert sum("uo-root" in "".join(output["data"]["text/html"]) for output in outputs) == 1
 
 
+def good_for_everybody(view: View) -> None:
+    """Also in the middle of a run."""
+    assert view.axe() == []
+    assert view.sideways() == []
+    assert [what for ratio, what in view.contrasts() if ratio < 4.5] == []
+    view.thumb(3).click()
+    moving = "root => root.getAnimations({subtree: true}).length > 0"
+    view.until(moving)
+    view.page.emulate_media(reduced_motion="reduce")
+    view.until("root => root.getAnimations({subtree: true}).length === 0")
+    view.page.emulate_media(reduced_motion="no-preference")
+
+
 def while_others_are_read(reading: Cells, view: View, engine: Paced) -> list[float]:
     """What is done can be turned to, selected and searched, and the notebook saved, although the cell runs."""
     engine.gate(1).open()
@@ -161,6 +174,7 @@ def while_others_are_read(reading: Cells, view: View, engine: Paced) -> list[flo
     assert view.root.locator(".uo-pager input").input_value() == "1"
     heights.append(height(view))
     valid_without_a_widget(reading, 2)
+    good_for_everybody(view)
     assert reading.runs(3)
     return heights
 
