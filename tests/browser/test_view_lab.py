@@ -218,6 +218,28 @@ def test_of_a_page_that_is_reloaded_the_view_lives_on(opened: Cells, view: View)
     assert told(opened, 3)["text"] == "Chapter 11"
 
 
+def test_in_notebook_7(view_lab: Lab, window: Any) -> None:
+    """The same, driven by its kernel: pages on demand, what is selected, keys that stay in the view."""
+    folder = view_lab.folder / "papers-lab"
+    folder.mkdir(exist_ok=True)
+    drawn.save(drawn.report(folder), view_lab.folder / "report.json")
+    cells = Cells(window, view_lab, "view-notebook-7", [START, "x = 1", CHOSEN], where="notebooks")
+    assert "/notebooks/" in cells.page.url
+    cells.run(1)
+    cells.ended(1)
+    view = View(cells.page, cells.cell(1)).ready()
+    view.root.scroll_into_view_if_needed()
+    view.thumb(11).click()
+    view.until(CHAPTER, 11)
+    before = cells.page.evaluate(NOTEBOOK)
+    view.row(1).click()
+    for key in "xcbadd[]":
+        view.key(key)
+    assert cells.page.evaluate(NOTEBOOK) == before
+    assert told(cells, 3)["text"] == "Chapter 11"
+    cells.page.close()
+
+
 LONG = """
 import json, uocr_nb as uocr
 doc = uocr.load("long.json")

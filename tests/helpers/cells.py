@@ -19,7 +19,16 @@ OLD = "6.17.1"
 class Cells(Notebook):
     """A notebook whose cells are run one by one; the first one loads the extension, and has run when this is made."""
 
-    def __init__(self, context: Any, lab: Lab, name: str, sources: list[str], kernel: str = "python3") -> None:
+    def __init__(
+        self,
+        context: Any,
+        lab: Lab,
+        name: str,
+        sources: list[str],
+        kernel: str = "python3",
+        *,
+        where: str = "doc/tree",
+    ) -> None:
         cells = [
             {
                 "cell_type": "code",
@@ -34,7 +43,7 @@ class Cells(Notebook):
         body = {"cells": cells, "metadata": kernelspec(kernel), "nbformat": 4, "nbformat_minor": 5}
         self.path = lab.folder / f"{name}.ipynb"
         self.path.write_text(json.dumps(body), encoding="utf-8")
-        super().__init__(open_notebook(context, lab, self.path.name).page)
+        super().__init__(open_notebook(context, lab, self.path.name, where).page)
         self.page.wait_for_selector(
             ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000, state="attached"
         )

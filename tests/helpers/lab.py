@@ -61,7 +61,8 @@ class Lab:
                 sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={self.port}",
                 "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", "--allow-root",
                 f"--ServerApp.root_dir={folder}", "--ServerApp.disable_check_xsrf=True",
-                "--LabApp.expose_app_in_browser=True", f"--LabApp.app_settings_dir={settings}",
+                "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+                f"--LabApp.app_settings_dir={settings}",
             ],
             env=environment,
             stdout=self.log,
@@ -197,8 +198,9 @@ def browser(executable: str, *, offline: bool = False, **options: Any) -> Iterat
             chromium.close()
 
 
-def open_notebook(context: Any, lab: Lab, name: str) -> Notebook:
+def open_notebook(context: Any, lab: Lab, name: str, where: str = "doc/tree") -> Notebook:
+    """Open it in JupyterLab, or in Notebook 7 where `where` is "notebooks"."""
     page = context.new_page()
-    page.goto(f"http://127.0.0.1:{lab.port}/doc/tree/{name}?token={TOKEN}&reset", wait_until="domcontentloaded")
+    page.goto(f"http://127.0.0.1:{lab.port}/{where}/{name}?token={TOKEN}&reset", wait_until="domcontentloaded")
     page.wait_for_selector(".jp-Notebook", timeout=60_000)
     return Notebook(page)
