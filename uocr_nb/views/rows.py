@@ -162,7 +162,9 @@ def block_row(
     style = label_style(block.label)
     parts = pieces(block)
     side = ";text-align:right" if parts and isinstance(parts[0], str) and _reads_from_right(parts[0]) else ""
-    look = _LOOKS.get(style.family, "white-space:pre-line") + side
+    # The lines of an algorithm are set in by their depth.
+    shape = "white-space:pre-wrap" if block.label == "algorithm" else "white-space:pre-line"
+    look = _LOOKS.get(style.family, shape) + side
     body = _figure(block, crop) if block.label in FIGURES else ""
     body += "".join(_piece(page, number, part, limits) for part in parts)
     body = body or second(_nothing(block))

@@ -2290,6 +2290,7 @@ const LIVE_STYLE = `
   .uo-run>.uo-share>i{display:block;height:2px;background:var(--uo-accent);transition:width .2s}
   .uo-run>.uo-word{flex:1 1 100%;padding:2px 0 4px;color:var(--uo-warn)}
   .uo-run>button{margin:0}
+  .uo-run[hidden]{display:none}
   .uo-run{gap:0 16px}
   .uo-run>.uo-stop{margin-left:-8px}
   .uo-run>button[aria-pressed=true]{background:var(--uo-tint);color:var(--uo-accent)}
