@@ -2329,6 +2329,7 @@ class ModelSource {
     this.gone = "";
     this.chosen = [0, 0];
     this.at = 0; // the page that is shown
+    this.failed = new Map(); // position -> why Python could not send it
     this.looking = new Map(); // position -> the promise of who asks for it
     this.outdated = new Set();
     this.wanted = [];
@@ -2463,6 +2464,7 @@ class ModelSource {
     this.size += payload.html.length;
     if (payload.thumb) this.small.set(p, payload.thumb);
     this.growing.delete(p);
+    this.failed.delete(p);
     for (const [oldest, page] of this.pages) {
       if (this.size < KEPT || oldest === p) break;
       this.pages.delete(oldest);
@@ -2497,6 +2499,7 @@ class ModelSource {
     if (this.gone) return null;
     if (l === "w") return this.note(p, this.running ? `Page ${p} waits. It is read after those before it.` : `Page ${p} was not read.`);
     if (l === "r") return this.note(p, `Page ${p} is being read.`);
+    if (this.failed.has(p) && !this.deaf) return this.note(p, this.failed.get(p));
     return this.note(p, this.deaf ? `Page ${p} is done. The kernel is busy; it shows when the cell has ended.` : `Page ${p} is on its way.`);
   }
 
@@ -2532,8 +2535,11 @@ class ModelSource {
         if (page) this.keep(page);
         else if (this.letter(p) !== "r") setTimeout(() => this.fetch(p), 500);
       } while (this.outdated.has(p));
-    } catch {
-      // What is there stands in its place.
+    } catch (error) {
+      // What is there stands in its place; where nothing is, the reason.
+      if (this.gone || this.failed.get(p) === error.message) return;
+      this.failed.set(p, error.message);
+      this.onpage(p, !this.pages.has(p));
     }
   }
 
