@@ -247,7 +247,7 @@ const STYLE = `
   .uo-bar{flex-wrap:wrap;padding:6px 8px 6px 12px}
   .uo-body{flex-direction:column;height:auto}
   .uo-left,.uo-right{display:contents}
-  .uo-tabs{order:1}.uo-chips{order:2}.uo-stand,.uo-text{order:3;flex:none;height:var(--uo-tall,480px)}
+  .uo-tabs{order:1}.uo-chips{order:2}.uo-stand,.uo-right>.uo-text{order:3;flex:none;height:var(--uo-tall,480px)}
   .uo-mat{padding:12px}
   &[data-tab=page] .uo-text,&:not([data-tab=page]) :is(.uo-stand,.uo-chips){display:none}
   .uo-actions span,.uo-foot code,.uo-foot .uo-sep,.uo-foot .uo-word,.uo-foot .uo-keys,.uo-facts>:nth-child(n+3),.uo-fade{display:none}
