@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uocr_nb.document.model import Box, Page
     from uocr_nb.views.pictures import Pictures
 
-__all__ = ["Tag", "box_divs", "boxed", "paper_html", "place_tags", "tag_width", "unread"]
+__all__ = ["ALL_BOXES", "STORED_BOXES", "Tag", "box_divs", "boxed", "paper_html", "place_tags", "tag_width", "unread"]
 
 _NOMINAL = 333.0
 """Width in px of the picture in an output of 900 px; tags have a fixed size, so whether they fit depends on it."""
@@ -33,7 +33,11 @@ _CARET_ROOM = 14
 """px that the tag of the box being written takes more than another."""
 
 _MAX_TAGS = 150
-_MAX_BOXES = 300
+STORED_BOXES = 300
+"""Boxes of a page in a stored form. Where there are more, each is a line alone."""
+
+ALL_BOXES = 2_000
+"""Boxes of a page where bytes do not matter as much."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +152,13 @@ def paper_html(
     wide: float = _NOMINAL,
     plain: bool = False,
     under: str = "",
+    most: int = STORED_BOXES,
 ) -> str:
     """Draw the page picture (or blank paper when it is not at hand) with boxes, tags, and what was not read.
 
     While the page is `reading`, its last box is the one whose text is being written. The boxes of blocks with `edited`
     numbers are marked. `width` is what the paper takes of the room, `wide` what that is in px in a usual output.
-    `plain` boxes are a line alone, in few bytes.
+    `plain` boxes are a line alone, in few bytes; no more than `most` boxes are drawn.
     """
     if pictures.page:
         paper = (
@@ -167,7 +172,7 @@ def paper_html(
         paper = f'<div class="uo-blank" title="{escape(pictures.reason)}" style="{tall}"></div>'
     layer = "".join(
         [
-            *box_divs(page, pictures.ratio, reading=reading, edited=edited, wide=wide, plain=plain).values(),
+            *box_divs(page, pictures.ratio, reading=reading, edited=edited, wide=wide, plain=plain, most=most).values(),
             *_unread(page),
         ]
     )
@@ -178,11 +183,11 @@ def paper_html(
     )
 
 
-def boxed(page: Page, *, reading: bool = False) -> dict[int, Box]:
+def boxed(page: Page, *, reading: bool = False, most: int = STORED_BOXES) -> dict[int, Box]:
     """Boxes that are drawn, by the number of their block."""
     boxes = [(number, block.box) for number, block in enumerate(page.blocks, 1) if block.box is not None]
     # What is read last matters most while the page is being read.
-    return dict(boxes[-_MAX_BOXES:] if reading else boxes[:_MAX_BOXES])
+    return dict(boxes[-most:] if reading else boxes[:most])
 
 
 def box_divs(
@@ -193,10 +198,11 @@ def box_divs(
     edited: Collection[int] = (),
     wide: float = _NOMINAL,
     plain: bool = False,
+    most: int = STORED_BOXES,
 ) -> dict[int, str]:
     """Draw the boxes alone: number of the block -> HTML. `ratio` is height by width of the page."""
-    boxes = boxed(page, reading=reading)
-    if plain:
+    boxes = boxed(page, reading=reading, most=most)
+    if plain or len(boxes) > STORED_BOXES:
         return {number: _plain_box(page, number, box, edited=number in edited) for number, box in boxes.items()}
     tags = place_tags(boxes, ratio, wide) if len(boxes) <= _MAX_TAGS else {}
     written = len(page.blocks) if reading else 0

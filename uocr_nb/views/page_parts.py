@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uocr_nb.document.model import Status
 from uocr_nb.markup.markdown import page_markdown
 from uocr_nb.markup.safe_html import escape
-from uocr_nb.views.boxes import boxed, paper_html
+from uocr_nb.views.boxes import ALL_BOXES, STORED_BOXES, boxed, paper_html
 from uocr_nb.views.labels import FIGURES
 from uocr_nb.views.pictures import STORED, Pictures, page_pictures
 from uocr_nb.views.rows import FULL, SHORT, block_row
@@ -37,6 +37,9 @@ _LEAST_SOURCE = 2 * _FOLD + 400
 
 _CROWDED = 60
 """Blocks of a stored page from which on they are drawn in few bytes, so that all of them are there."""
+
+_DENSE = 200
+"""The same for a page that is sent to a view, which may take more."""
 
 _FRAME = 1_500
 """Bytes of what stands around them, and of the lines that name what is left out."""
@@ -65,9 +68,10 @@ def page_panes(
     edited : collection of int
         Numbers of the blocks that a person corrected.
     """
-    plain = limit is not None and quality is None and len(page.blocks) > _CROWDED
-    draw_paper = partial(paper_html, page, edited=edited, plain=plain)
-    text = _Rows(page, limits, edited, None if limit is None else limit // 5, plain=plain)
+    plain = limit is not None and len(page.blocks) > (_CROWDED if quality is None else _DENSE)
+    most = ALL_BOXES if limit is None or quality is not None else STORED_BOXES
+    draw_paper = partial(paper_html, page, edited=edited, plain=plain, most=most)
+    text = _Rows(page, limits, edited, None if limit is None else limit // 5, plain=plain, most=most)
     if limit is None:
         pictures = page_pictures(page, quality or STORED[0])
         paper = draw_paper(pictures)
@@ -117,10 +121,12 @@ class _Rows:
         Characters of MathML; formulas after that are set by the host's typesetter, or stay as written.
     plain : bool
         Whether they are drawn in few bytes.
+    most : int
+        Boxes on the page; the rows of further blocks have none beside them.
     """
 
     def __init__(
-        self, page: Page, limits: Limits, edited: Collection[int], mathml: int | None, *, plain: bool = False
+        self, page: Page, limits: Limits, edited: Collection[int], mathml: int | None, *, plain: bool, most: int
     ) -> None:
         self.drawn: list[str] = []
         self.size = 0
@@ -130,7 +136,7 @@ class _Rows:
         self._crops: Mapping[int, str] = {}
         self._mathml = mathml
         self._plain = plain
-        self._boxed = boxed(page)
+        self._boxed = boxed(page, most=most)
 
     def fill(self, room: int | None) -> None:
         """Draw further rows, up to so many bytes of all of them."""
