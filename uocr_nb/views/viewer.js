@@ -184,6 +184,7 @@ const STYLE = `
   .uo-row:not([style])>.uo-text{display:block;white-space:pre-line}
   .uo-row:not([style])[data-f=title]>.uo-text{font-size:15px;font-weight:600}
   .uo-row:not([style]):is([data-f=caption],[data-f=furniture])>.uo-text{font-size:12px;line-height:18px;opacity:.78}
+  .uo-text .uo-row[data-l=algorithm]>.uo-text{white-space:pre-wrap}
   .uo-text .uo-row[data-f=code]>.uo-text{font-family:var(--jp-code-font-family,ui-monospace,monospace)}
   .uo-row.uo-hot,.uo-row.uo-sel{background-color:color-mix(in srgb,var(--c) var(--uo-strength),transparent)!important;border-left-color:var(--c)!important}
   .uo-row.uo-hot>.uo-no,.uo-row.uo-sel>.uo-no{color:var(--uo-ink)}
@@ -2217,7 +2218,7 @@ function editing(ui) {
     pageActions: () => (can() && editsHere() ? [words(), undoing()] : []),
     tab: () => {
       if (!mode || !can()) return null;
-      return [words(), ...(ui.doc.edits ? [undoing()] : []), button("Done editing", finish, { kind: "uo-framed uo-toggle uo-worded", "aria-pressed": "true" })];
+      return [...(editsHere() ? [words()] : []), ...(ui.doc.edits ? [undoing()] : []), button("Done editing", finish, { kind: "uo-framed uo-toggle uo-worded", "aria-pressed": "true" })];
     },
     foot: () => (ui.doc.edits ? [make("span", {}, `${counted(ui.doc.edits, "edit")} kept in `, make("code", {}, "doc.edits"))] : []),
     keys: () => (can() ? [["e", "edit block; Ctrl+Enter keeps, Esc gives up"], ["z Shift+Z", "undo, redo an edit"]] : []),
