@@ -737,6 +737,7 @@ def test_narrow_is_folded_and_nothing_is_lost(shown: Callable[..., View], report
     strip.get_by_text("first of three").click()
     assert view.tab("Markdown").get_attribute("aria-selected") == "true"
     assert view.row(13).is_visible()
+    assert view.place(view.row(4))["height"] < 120
     view.button("Search").click()
     view.page.keyboard.type("attention")
     view.until("root => root.querySelector('mark')")
