@@ -238,7 +238,8 @@ const STYLE = `
   .uo-sheet-keys dt{white-space:nowrap;font-weight:400;margin:0;padding:0}.uo-sheet-keys dd{margin:0;padding:0;color:var(--uo-soft)}
   .uo-turn svg,svg.uo-turn{animation:uo-turn 1.1s linear infinite}
 }
-.uo-chrome[data-dark] .uo-mat .uo-image{filter:brightness(.93)}
+.uo-chrome[data-dark] :is(.uo-mat .uo-image,.uo-row img:not(.uo-icon)){filter:brightness(.93)}
+.uo-root[data-dark]>.uo-summary .uo-bad img:not(.uo-icon){filter:brightness(.85)}
 .uo-chrome[data-dark] .uo-thumb{filter:brightness(.85)}
 .uo-chrome.uo-narrow{
   .uo-bar{gap:2px}
@@ -364,6 +365,7 @@ function paint(chrome) {
   chrome.style.setProperty("--uo-strength", dark ? "14%" : "9%");
   for (const [name, pair] of Object.entries(INKS)) chrome.style.setProperty(`--uo-${name}`, pair[dark]);
   chrome.parentElement?.style.setProperty("--uo-link", INKS.accent[dark]);
+  chrome.parentElement?.toggleAttribute("data-dark", dark === 1);
   chrome.style.setProperty("--uo-ground", `var(--jp-layout-color0,${INKS.ground[dark]})`);
   for (const [name, pair] of Object.entries(FAMILIES)) chrome.style.setProperty(`--uo-f-${name}`, pair[dark]);
 }
@@ -929,7 +931,7 @@ function mount(root, source) {
     scrollStops();
     el.text.setAttribute("aria-label", state.tab);
     if (!node) {
-      el.text.replaceChildren(make("div", { class: "uo-say", style: "padding-left:14px" }, "This page is not in the saved notebook. ", make("code", {}, `doc.page(${state.page})`), " shows it, or ", make("code", {}, "doc.view()"), "."));
+      el.text.replaceChildren(make("div", { class: "uo-say", style: "padding-left:14px" }, "This page is not in the saved notebook. Run the cell again; ", make("code", {}, `doc.page(${state.page})`), " or ", make("code", {}, "doc.view()"), " shows it."));
       return;
     }
     if (state.tab === "raw") {
