@@ -657,8 +657,9 @@ function mount(root, source) {
   // ------------------------------------------------------------ pages
   function jump(text) {
     const wanted = Number.parseInt(text, 10);
-    if (wanted >= 1 && wanted <= ui.doc.total) go(wanted);
-    else el.page.value = state.page;
+    const there = wanted >= 1 && wanted <= ui.doc.total;
+    el.page.value = there ? wanted : state.page;
+    if (there) go(wanted);
   }
 
   async function go(p, { select: chosen = null, focus = false } = {}) {
