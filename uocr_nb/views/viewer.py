@@ -242,9 +242,6 @@ def view(
         return View(document, "", live=False)
     from IPython.display import display  # noqa: PLC0415 - only in a notebook, which has it
 
-    if not len(document):
-        display(document)
-        return View(document, "", live=False)
     uid = uuid4().hex[:12]
 
     def draw() -> dict[str, str]:
