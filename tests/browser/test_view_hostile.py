@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import drawn
 import hostile
 import pytest
-from cells import Cells, trust
+from cells import Cells, decline_kernel, trust
 from harmless import without_script
 from lab import TOKEN, Lab, browser, kernelspec
 from pace import Paced
@@ -185,6 +185,7 @@ def test_reopened(view_lab: Lab, window: Any, notebook: Cells, trusted: bool) ->
     if trusted:
         trust(view_lab, path)
     page = window.new_page()
+    decline_kernel(page)
     wire = hostile.Wire(page, *own(view_lab))
     page.goto(f"http://127.0.0.1:{view_lab.port}/doc/tree/{path.name}?token={TOKEN}", wait_until="domcontentloaded")
     page.wait_for_selector(".uo-root", timeout=60_000)

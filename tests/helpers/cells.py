@@ -129,3 +129,9 @@ def trust(lab: Lab, path: Path) -> None:
     """Sign the notebook, as the one who ran it has."""
     command = [sys.executable, "-m", "jupyter", "trust", str(path)]
     subprocess.run(command, check=True, env=lab.environment, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def decline_kernel(page: Any) -> None:
+    """Say that no kernel is wanted, whenever that is asked."""
+    asked = page.locator(".jp-Dialog")
+    page.add_locator_handler(asked, asked.locator("button.jp-mod-reject").first.click)
