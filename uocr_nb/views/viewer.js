@@ -198,7 +198,7 @@ const STYLE = `
   .uo-text .uo-math{opacity:1}
   .uo-text .uo-cut{margin:10px 12px 8px 57px!important;color:var(--uo-warn);border-top-color:var(--uo-warn)!important}
   .uo-text .uo-notes{padding:2px 14px 6px!important;border-bottom:1px solid var(--uo-hair)!important;color:var(--uo-soft);font-size:12px}
-  .uo-say{padding:4px 12px 4px 57px;color:var(--uo-soft)}
+  .uo-say{padding:4px 12px 4px 57px;color:var(--uo-soft);opacity:1!important}
   .uo-text>div.uo-say{padding-left:14px}
   .uo-foot code{background:none!important;padding:0!important}
   .uo-flat{margin:0;padding:4px 14px;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;background:none;border:0;color:inherit;unicode-bidi:plaintext}
