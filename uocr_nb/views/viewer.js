@@ -3089,6 +3089,7 @@ function initialize({ model }) {
     ui.attach = (to) => {
       if (to.uocr && to.uocr !== ui) to.uocr.destroy();
       source.root = to;
+      if (!source.doc()?.total) return; // there is nothing to drive, and what is stored says so
       attached(to);
       held.restore();
     };
@@ -3110,7 +3111,9 @@ function initialize({ model }) {
     due = true;
     requestAnimationFrame(() => {
       due = false;
-      if (!closed && ui) ui.live.facts();
+      if (closed || !ui) return;
+      settle();
+      ui.live.facts();
     });
   }
 
