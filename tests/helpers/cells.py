@@ -132,6 +132,6 @@ def trust(lab: Lab, path: Path) -> None:
 
 
 def decline_kernel(page: Any) -> None:
-    """Say that no kernel is wanted, whenever that is asked."""
+    """Say that no kernel is wanted, whenever that is asked, and "Ok" to what is only told."""
     asked = page.locator(".jp-Dialog")
-    page.add_locator_handler(asked, asked.locator("button.jp-mod-reject").first.click)
+    page.add_locator_handler(asked, asked.locator("button.jp-mod-reject, button.jp-mod-accept").first.click)
