@@ -180,7 +180,7 @@ const STYLE = `
   .uo-text .uo-row+.uo-row[data-f=title]>.uo-no{top:12px!important}
   .uo-no b{font-weight:600;color:var(--c)}
   .uo-text .uo-row>.uo-text{border:0!important;padding:0!important;overflow:visible;font-family:inherit;min-height:19px!important}
-  .uo-row:not([style])>.uo-no{position:absolute;text-align:right}
+  .uo-row:not([style])>.uo-no{position:absolute;text-align:right;background:none!important;padding:0!important}
   .uo-row:not([style])>.uo-text{display:block;white-space:pre-line}
   .uo-row:not([style])[data-f=title]>.uo-text{font-size:15px;font-weight:600}
   .uo-row:not([style]):is([data-f=caption],[data-f=furniture])>.uo-text{font-size:12px;line-height:18px;opacity:.78}
@@ -1116,7 +1116,7 @@ function mount(root, source) {
     }
     const image = el.mat.querySelector(".uo-image");
     const box = ui.current.boxes.get(n);
-    if (!image || !box) return say("There is no picture of this page here.");
+    if (!image || !box) return (source.ontell || say)("There is no picture of this page here.");
     const part = ["left", "top", "width", "height"].map((side) => Number.parseFloat(box.style[side]) / 100);
     const [x, y, w, h] = [part[0] * image.naturalWidth, part[1] * image.naturalHeight, part[2] * image.naturalWidth, part[3] * image.naturalHeight];
     const canvas = make("canvas", { width: Math.max(1, Math.round(w)), height: Math.max(1, Math.round(h)) });
@@ -2982,6 +2982,7 @@ function living(ui) {
   for (const pane of [el.text, el.mat, el.film]) {
     for (const kind of ["wheel", "touchmove", "pointerdown"]) pane.addEventListener(kind, leave, { passive: true });
   }
+  el.query.addEventListener("input", leave);
 
   source.onthumb = (p, url = source.small.get(p)) => {
     const place = el.reel.querySelector(`[data-t="${p}"] .uo-thumb`);
