@@ -49,7 +49,7 @@ def test_quickstart_fits_a_machine_of_two_gigabytes(
         with browser(chromium_path) as context:
             notebook = open_notebook(context, lab, "quickstart.ipynb")
             notebook.run_all(seconds=900)
-            assert notebook.page.locator(".uo-root").count() == 2
+            assert notebook.page.locator(".uo-root").count() == 3
     finally:
         done.set()
         sampler.join()

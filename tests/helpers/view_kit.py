@@ -77,10 +77,12 @@ class View:
         """Name of what has the focus, or nothing when it is not in the view."""
         return str(self.root.evaluate(_FOCUSED))
 
-    def place(self, found: Any) -> dict[str, float]:
-        """Rectangle in the window."""
-        box = found.bounding_box()
-        assert box is not None, "it is not on the screen"
+    def place(self, found: Any, seconds: float = 10) -> dict[str, float]:
+        """Rectangle in the window; while pages are read, what is looked for may be drawn anew at this very moment."""
+        deadline = time.monotonic() + seconds
+        while (box := found.bounding_box()) is None:
+            assert time.monotonic() < deadline, "it is not on the screen"
+            self.page.wait_for_timeout(30)
         return dict(box)
 
     def style(self, found: Any, name: str, pseudo: str | None = None) -> str:
