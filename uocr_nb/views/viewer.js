@@ -239,6 +239,7 @@ const STYLE = `
   .uo-turn svg,svg.uo-turn{animation:uo-turn 1.1s linear infinite}
 }
 .uo-chrome[data-dark] :is(.uo-mat .uo-image,.uo-row img:not(.uo-icon)){filter:brightness(.93)}
+.uo-chrome[data-dark] .uo-mat .uo-blank{background:#ececec}
 .uo-root[data-dark]>.uo-summary .uo-bad img:not(.uo-icon){filter:brightness(.85)}
 .uo-chrome[data-dark] .uo-thumb{filter:brightness(.85)}
 .uo-chrome.uo-narrow{
@@ -703,6 +704,7 @@ function mount(root, source) {
           });
         }
         el.mat.append(paper);
+        if (blank?.title) el.mat.append(make("p", { class: "uo-hint" }, blank.title));
       }
       dress(node);
     } else el.mat.append(make("p", { class: "uo-hint" }, `The picture of page ${number(state.page)} is not in the saved notebook.`));
@@ -1053,13 +1055,15 @@ function mount(root, source) {
   const extentOf = (n) => (ui.current.rows.get(n) || ui.current.boxes.get(n))?.getAttribute("aria-label")?.split(", ").slice(1).join(", ") || "";
 
   function did(made, words = "Copied") {
-    const word = made.querySelector("span");
-    if (!word) return say(words);
+    say(words);
+    const word = made?.querySelector("span");
+    if (!word || word.textContent === words) return;
     const before = word.textContent;
     word.textContent = words;
-    say(words);
     setTimeout(() => (word.textContent = before), 1200);
   }
+
+  const actionOf = (...names) => [...el.actions.querySelectorAll("button")].find((made) => names.includes(made.textContent));
 
   function blockButtons(n) {
     const row = ui.current.rows.get(n);
@@ -1090,9 +1094,10 @@ function mount(root, source) {
   async function copyData(n) {
     const row = ui.current.rows.get(n);
     const tables = [...(row?.querySelectorAll("table") || [])];
-    if (tables.length) return copy(tables.map(tableTsv).join("\n\n"));
-    if (row?.querySelector(".uo-math")) return copy(rowTex(row));
-    return say("There is no table and no equation in this block.");
+    if (tables.length) return copy(tables.map(tableTsv).join("\n\n")).then(() => true);
+    if (row?.querySelector(".uo-math")) return copy(rowTex(row)).then(() => true);
+    say("There is no table and no equation in this block.");
+    return false;
   }
 
   function pageText() {
@@ -1501,8 +1506,8 @@ function mount(root, source) {
     m: () => show("markdown"),
     t: () => show("text"),
     r: () => show("raw"),
-    c: () => (state.selected ? copyBlock(state.selected) : copyPage()).then(() => say("Copied")),
-    x: () => state.selected && copyData(state.selected).then(() => say("Copied")),
+    c: () => (state.selected ? copyBlock(state.selected) : copyPage()).then(() => did(actionOf("Copy", "Copy page"))),
+    x: () => state.selected && copyData(state.selected).then((copied) => copied && did(actionOf("TSV", "LaTeX"))),
     "+": () => zoom(state.zoom * 1.25),
     "=": () => zoom(state.zoom * 1.25),
     "-": () => zoom(state.zoom / 1.25),
