@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harmless import without_script
+from lab import wait_until
 
 from uocr_nb.document.model import Block
 from uocr_nb.views.page_html import document_html, page_html
@@ -95,6 +96,22 @@ def test_the_script_finds_its_own_root_however_it_is_run(tab: Any, document: Doc
     assert tab.locator(".uo-chrome").count() == 2
     assert tab.locator("#a > .uo-root > .uo-page").first.is_hidden()
     assert tab.locator("#a .uo-chrome .uo-row").first.is_visible()
+
+
+def test_what_is_cleared_is_let_go(tab: Any, document: Document) -> None:
+    """A cell that is run again and again must not pile up pictures in the browser."""
+    tab.evaluate(f"html => ({HOSTS['copied']})(document.getElementById('a'), html)", document_html(document))
+    tab.locator(".uo-chrome .uo-row").first.hover()
+    tab.evaluate("() => { window.kept = new WeakRef(document.querySelector('.uo-root')) }")
+    session = tab.context.new_cdp_session(tab)
+
+    def let_go() -> bool:
+        session.send("HeapProfiler.collectGarbage")
+        return bool(tab.evaluate("() => window.kept.deref() === undefined"))
+
+    assert not let_go()
+    tab.evaluate("() => document.getElementById('a').replaceChildren()")
+    wait_until(let_go, 10, "the root to be let go of")
 
 
 def test_formulas_are_set_without_a_typesetter(tab: Any, document: Document) -> None:

@@ -585,10 +585,45 @@ function mount(root, source) {
   }
 
   // ------------------------------------------------------------ root and chrome
-  const watching = new ResizeObserver(() => soon(measure));
+  const watching = new ResizeObserver(() => {
+    listen(ui.chrome.isConnected);
+    soon(measure);
+  });
   const repaint = () => [ui.chrome, ui.root?.querySelector(".uo-unfold")].forEach((one) => one && paint(one));
   const themes = new MutationObserver(repaint);
   const scheme = matchMedia("(prefers-color-scheme:dark)"); // a page of its own has no theme but this
+
+  // What listens on the page holds the view: so it listens while it is on the page, or each cleared output would stay in
+  // memory with its pictures. An observer of its own size is told of both.
+  let listens = false;
+  function listen(on) {
+    if (on === listens) return;
+    listens = on;
+    if (on) {
+      scheme.addEventListener("change", repaint);
+      themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
+      addEventListener("beforeprint", unfold);
+      addEventListener("afterprint", refold);
+      repaint();
+    } else {
+      scheme.removeEventListener("change", repaint);
+      themes.disconnect();
+      removeEventListener("beforeprint", unfold);
+      removeEventListener("afterprint", refold);
+    }
+  }
+
+  // Printing shows the twin, all of it.
+  let unfolded = [];
+  function unfold() {
+    unfolded = [...ui.root.querySelectorAll("details.uo-page:not([open])")];
+    for (const page of unfolded) page.open = true;
+  }
+
+  function refold() {
+    for (const page of unfolded) page.open = false;
+    unfolded = [];
+  }
 
   function attach(to) {
     ui.root = to;
@@ -605,6 +640,7 @@ function mount(root, source) {
     to.dataset.links = "1";
     const script = to.querySelector(":scope > script");
     to.insertBefore(ui.chrome, script);
+    listen(to.isConnected);
     paint(ui.chrome);
     measure();
   }
@@ -1076,10 +1112,9 @@ function mount(root, source) {
 
   function actions() {
     const n = state.selected;
-    const at = [...el.actions.children].indexOf(document.activeElement);
     const own = ask("tab").flat();
-    if (own.length) el.actions.replaceChildren(...own);
-    else if (n) el.actions.replaceChildren(make("span", {}, `Block ${n}`), ...blockButtons(n));
+    if (own.length) refill(el.actions, ...own);
+    else if (n) refill(el.actions, make("span", {}, `Block ${n}`), ...blockButtons(n));
     else refill(el.actions, ...ask("pageActions").flat(), button("Copy page", (event) => copyPage().then(() => did(event.target.closest("button"))), { shape: "copy", title: "Copy the page (c)" }));
     const row = n && ui.current.rows.get(n);
     el.strip.classList.toggle("uo-open", !!row);
@@ -1581,8 +1616,7 @@ function mount(root, source) {
 
   function destroy() {
     watching.disconnect();
-    themes.disconnect();
-    scheme.removeEventListener("change", repaint);
+    listen(false);
     ui.chrome.remove();
     if (!ui.root) return;
     delete ui.root.dataset.on;
@@ -1598,21 +1632,7 @@ function mount(root, source) {
   build();
   for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
-  scheme.addEventListener("change", repaint);
-  themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
   return ui;
-}
-
-// Printing shows the twin, all of it.
-function printing(root) {
-  const opened = [];
-  addEventListener("beforeprint", () => {
-    for (const fold of root.querySelectorAll("details.uo-page:not([open])")) {
-      fold.open = true;
-      opened.push(fold);
-    }
-  });
-  addEventListener("afterprint", () => opened.splice(0).forEach((fold) => (fold.open = false)));
 }
 
 // Called by the inline script, which is the last child of its root.
@@ -1625,7 +1645,6 @@ function boot(script) {
     return;
   }
   setFormulas(root);
-  printing(root);
   const ui = mount(root, new StoredSource(root));
   if (!ui.doc?.total) return;
   ui.attach(root);
