@@ -82,7 +82,11 @@ def is_done(view: View, n: int) -> None:
 
 
 def height(view: View) -> float:
-    return float(view.root.evaluate("root => root.getBoundingClientRect().height"))
+    """Of the view on the screen; one that was replaced between finding and measuring it has none, and is found anew."""
+    script = "root => root.isConnected ? root.getBoundingClientRect().height : null"
+    found: list[float | None] = []
+    wait_until(lambda: found.append(view.root.evaluate(script)) or found[-1] is not None, 10, "the view to be measured")
+    return float(found[-1] or 0)
 
 
 def valid_without_a_widget(cells: Cells, done: int) -> None:
