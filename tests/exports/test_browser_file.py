@@ -20,18 +20,6 @@ REFUSED = "violates the following Content Security Policy"
 COPIED = "() => { window.copied = []; navigator.clipboard.writeText = async (text) => window.copied.push(text); }"
 
 
-@pytest.fixture(scope="module")
-def browser(chromium_path: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium_path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1000, "height": 800}, offline=True)

@@ -15,7 +15,7 @@ from uocr_nb.views.compare_html import SECTIONS, comparison_html
 from uocr_nb.views.script import inline_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     MakePage = Callable[..., Page]
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 GROUNDS = {"light": "background:#fff;color:#000", "dark": "background:#111;color:#fff"}
-
-
-@pytest.fixture(scope="module")
-def browser(chromium_path: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium_path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -65,18 +65,6 @@ SNIPPETS = r"""
 """
 
 
-@pytest.fixture(scope="module")
-def browser(chromium_path: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium_path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
     made = browser.new_page(viewport={"width": 900, "height": 900})

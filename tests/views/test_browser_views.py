@@ -14,7 +14,7 @@ from uocr_nb.views.live_html import live_html
 from uocr_nb.views.page_html import document_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.browser
@@ -24,18 +24,6 @@ HOSTILE = (
     "<svg onload='top.tripped=1'></svg><a href='javascript:top.tripped=1'>x</a>"
     "<div style='position:fixed;inset:0;background:red'>covered</div>"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(chromium_path: str) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium_path, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield started
-        started.close()
 
 
 def twin(document: Document, folder: Path) -> Path:

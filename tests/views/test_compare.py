@@ -18,7 +18,7 @@ from two_runs import BASE, GUNDAM
 import uocr_nb as uocr
 from uocr_nb.document.model import Block, Document, Page, Status
 from uocr_nb.errors import OptionError
-from uocr_nb.views.compare import Comparison, compare, compare_bundle
+from uocr_nb.views.compare import Comparison, compare
 from uocr_nb.views.compare_html import SECTIONS, comparison_html, shown_pages
 from uocr_nb.views.plain import COLUMNS, cells
 from uocr_nb.views.script import inline_script
@@ -257,7 +257,7 @@ def test_the_plain_text_fits_a_terminal(runs: tuple[Document, Document]) -> None
 def test_markdown_is_escaped(make_page: MakePage) -> None:
     a = make_page(blocks=(Block("text", "*one* <b>two</b> [x](y) three", (1, 1, 900, 90)),))
     b = make_page(blocks=(Block("text", "*one* <b>2</b> [x](y) three", (1, 1, 900, 90)),))
-    text = compare_bundle(a, b)["text/markdown"]
+    text = compare(a, b)._repr_mimebundle_()["text/markdown"]
     assert "<b>" not in text
     assert "\\*one\\*" in text
     assert "[x](y)" not in text

@@ -13,7 +13,7 @@ from uocr_nb.views.compared import ComparedPage, notes_of, pages_beside
 from uocr_nb.views.watch import in_kernel
 from uocr_nb.views.words import count, percent
 
-__all__ = ["Comparison", "compare", "compare_bundle", "comparison_bundle"]
+__all__ = ["Comparison", "compare", "comparison_bundle"]
 
 _LONGEST_NAME = 40
 _TOLD_APART = ("mode", "engine", "model", "revision", "prompt")
@@ -162,20 +162,13 @@ def compare(a: Document | Page, b: Document | Page, names: tuple[str, str] | Non
     return Comparison(runs[0], runs[1], (_beside("A", first), _beside("B", second)))
 
 
-def compare_bundle(
-    a: Document | Page, b: Document | Page, names: tuple[str, str] | None = None, *, uid: str | None = None
-) -> dict[str, str]:
-    """MIME type -> text of two runs side by side: HTML, markdown and plain text."""
-    return comparison_bundle(compare(a, b, names), uid=uid)
-
-
-def comparison_bundle(comparison: Comparison, *, uid: str | None = None) -> dict[str, str]:
+def comparison_bundle(comparison: Comparison) -> dict[str, str]:
     """MIME type -> text of a comparison."""
     from uocr_nb.views.compare_html import comparison_html  # noqa: PLC0415 - it needs this module
     from uocr_nb.views.compare_plain import comparison_markdown, comparison_plain  # noqa: PLC0415
 
     return {
-        "text/html": comparison_html(comparison, uid=uid),
+        "text/html": comparison_html(comparison),
         "text/markdown": comparison_markdown(comparison),
         "text/plain": comparison_plain(comparison),
     }

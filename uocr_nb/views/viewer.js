@@ -1628,7 +1628,7 @@ function mount(root, source) {
     ui.root.querySelector(".uo-unfold")?.remove();
   }
 
-  Object.assign(ui, { attach, go, refresh, draw, update, select, hot, reveal, say, show, search, recount, zoom, text, marks, actions, foot, film, header, banner, chips, filter, dressBox, dressRow, tabStops, measure, focusBlock, closePopup, popup, pageText, copyPage, destroy });
+  Object.assign(ui, { attach, go, refresh, update, select, hot, reveal, say, show, recount, text, marks, actions, foot, header, chips, dressBox, dressRow, measure, focusBlock, destroy });
   build();
   for (const add of EXTRAS) add(ui);
   watching.observe(ui.chrome);
