@@ -1181,8 +1181,13 @@ function mount(root, source) {
     asked += 1;
     const mine = asked;
     state.hit = 0;
-    state.hits = wanted ? (await source.find(wanted)) || {} : {};
+    state.hits = {};
+    // A busy kernel takes a moment to answer; until then nothing is said to be missing.
+    state.searching = wanted !== "";
+    const hits = wanted ? (await source.find(wanted)) || {} : {};
     if (mine !== asked) return;
+    state.searching = false;
+    state.hits = hits;
     const pages = Object.keys(state.hits).map(Number);
     if (pages.length && !state.hits[state.page]) {
       const next = pages.find((p) => p > state.page) || pages[0];
@@ -1244,7 +1249,7 @@ function mount(root, source) {
   function found(moved = true) {
     const count = total();
     const wanted = state.query.trim();
-    el.found.textContent = !wanted ? "" : count ? `${number(state.hit + 1)} of ${number(count)}` : "not found";
+    el.found.textContent = !wanted || state.searching ? "" : count ? `${number(state.hit + 1)} of ${number(count)}` : "not found";
     el.slash.style.display = wanted ? "none" : "";
     for (const made of [el.hitUp, el.hitDown]) {
       made.hidden = !count;
